@@ -168,8 +168,9 @@ def _prepare_new(name: str, folder: Path, report: Report) -> Path:
         started = time.monotonic()
         try:
             facts = _write(name, temporary, report)
-            for file in temporary.iterdir():
-                file.chmod(0o644)  # web servers may run as another user
+            for file in temporary.rglob("*"):
+                if file.is_file():
+                    file.chmod(0o644)  # web servers may run as another user
             _write_manifest(temporary, name, facts)
             if folder.exists():  # incomplete, or its manifest would have said so
                 shutil.rmtree(folder)

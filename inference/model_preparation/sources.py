@@ -45,8 +45,9 @@ def fetch_gguf(model: GgufModel, target: Path, downloads: Path, report: Report) 
 def download_from_hub(file: HubFile, downloads: Path, report: Report) -> Path:
     """The file from the model hub. Raises ``SourceUnavailable`` within seconds if it is silent."""
     import huggingface_hub
+    from huggingface_hub import constants
 
-    if huggingface_hub.constants.HF_HUB_OFFLINE:
+    if constants.HF_HUB_OFFLINE:
         raise SourceUnavailable("The model hub is switched off (HF_HUB_OFFLINE).")
     url = huggingface_hub.hf_hub_url(file.repo, file.filename, revision=file.revision)
     try:
