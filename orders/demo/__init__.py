@@ -1,0 +1,1 @@
+"""The demo's people, food and orders, how they are loaded and how they move along."""
