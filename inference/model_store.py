@@ -103,7 +103,8 @@ def prepare(name: str, report: Report) -> Path:
     """Make the named model usable and return its folder; at once when that is done already.
 
     ``report`` gets one line for each step. Raises a ``ModelError`` (``ModelNotPrepared`` for a path
-    that holds no model); then nothing half-written is left. The returned folder is another model's when this one could not be had.
+    that holds no model); then nothing half-written is left. The returned folder is another
+    model's when this one could not be had.
     """
     if is_local_path(name):
         folder = resolve(name)

@@ -15,7 +15,7 @@ class Command(BaseCommand):
         "folder's path or a name on the model hub. Does nothing when that is done already."
     )
     # It runs before the database and the services exist.
-    requires_system_checks: list[str] = []  # noqa: RUF012  (Django's own declaration)
+    requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("name", nargs="?", default=settings.QUICKBITE_MODEL)
