@@ -244,7 +244,7 @@ class OrderItem(models.Model):
         )
 
     def __str__(self) -> str:
-        return f"{self.quantity} × {self.name}"  # noqa: RUF001 - the sign that menus use
+        return f"{self.quantity} × {self.name}"
 
 
 class OrderEventQuerySet(models.QuerySet["OrderEvent"]):

@@ -171,7 +171,7 @@ def _named_by_restaurant(orders: Sequence[OrderBrief], text: str) -> list[OrderB
 def _plain(text: str) -> str:
     """Lower case without accents and punctuation, so that "cafe zoe" names "Café Zoë"."""
     letters = unicodedata.normalize("NFKD", text.casefold().replace("đ", "d").replace("ø", "o"))
-    kept = "".join(c for c in letters if not unicodedata.combining(c) and c not in "'’")  # noqa: RUF001
+    kept = "".join(c for c in letters if not unicodedata.combining(c) and c not in "'’")
     return " ".join(re.findall(r"\w+", kept))
 
 

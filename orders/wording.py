@@ -62,7 +62,7 @@ def minutes(count: int) -> str:
 
 def item(of: ItemFacts) -> str:
     options = f" ({of.options})" if of.options else ""
-    return f"{of.quantity} × {of.name}{options}"  # noqa: RUF001 - the sign that menus use
+    return f"{of.quantity} × {of.name}{options}"
 
 
 def status_text(facts: OrderFacts) -> str:
@@ -170,6 +170,8 @@ def _arrival(facts: OrderFacts) -> str | None:
         return None
     at = clock(facts.expected_at, facts.now)
     if not facts.expected_in_minutes:
+        if facts.status != S.PICKED_UP:
+            return f"It was expected at {at}; there is no newer estimate yet."
         return f"It was expected at {at} and should arrive any minute now."
     return f"It should arrive at {at}, in about {minutes(facts.expected_in_minutes)}."
 

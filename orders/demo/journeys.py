@@ -129,7 +129,7 @@ def event(
     elif step.to_door is not None:
         payload["expected_at"] = (at + timedelta(minutes=step.to_door / speed)).isoformat()
     return OrderEventIn(
-        event_id=f"{SOURCE}:{number}:{done}:{int(at.timestamp())}",
+        event_id=f"{SOURCE}:{number}:{done}",
         order=number,
         source=SOURCE,
         sequence=FIRST_SEQUENCE + done,
