@@ -1,0 +1,1 @@
+"""Answers customers: conversations, the way of a question, the wire protocol."""

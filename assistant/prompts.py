@@ -1,0 +1,234 @@
+"""What the model is told: [system + policies + examples][history][facts, notes, question].
+
+The first part is byte-identical for everyone, so that the engine's prefix cache holds it; what
+changes from order to order stands at the end, in the customer's own turn.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+
+from assistant import prompt_defaults
+from assistant.errors import PromptPartTooLong, QuestionTooLong
+from assistant.models import Message, Policy, PromptExample, PromptVersion, SystemText
+from inference.conf import conf
+from inference.dispatch import current_model
+from inference.messages import Job, Sampling
+from inference.model_store import resolve
+from inference.tokenizer import ChatMessage, ChatTokenizer, load_tokenizer
+from orders.selectors import OrderFacts
+
+#: Earlier messages that are looked at for a prompt's history.
+_HISTORY_ROWS = 40
+#: Tokens that a chat template may put around one message.
+_MARKS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Prefix:
+    """System text, policies and examples, in order."""
+
+    system: str
+    policies: tuple[str, ...]
+    examples: tuple[tuple[str, str, str], ...]  # question, facts, answer
+
+    @property
+    def hash(self) -> str:
+        content = json.dumps([self.system, self.policies, self.examples], ensure_ascii=False)
+        return hashlib.sha256(content.encode()).hexdigest()
+
+    def messages(self) -> list[ChatMessage]:
+        rules = "\n".join(f"- {policy}" for policy in self.policies)
+        system = f"{self.system}\n\n{prompt_defaults.POLICIES_HEADING}\n{rules}"
+        found = [ChatMessage("system", system if rules else self.system)]
+        for question, facts, answer in self.examples:
+            found.append(ChatMessage("user", user_turn(question, facts)))
+            found.append(ChatMessage("assistant", answer))
+        return found
+
+    def tokens(self, tokenizer: ChatTokenizer) -> int:
+        return len(tokenizer.render(self.messages(), answer=False))
+
+
+def user_turn(question: str, facts: str) -> str:
+    """The customer's turn: what is known about the order, then what they ask."""
+    return prompt_defaults.USER_TURN.format(facts=facts, question=question)
+
+
+def tokenizer() -> ChatTokenizer:
+    """The current model's; raises ``ModelNotPrepared``."""
+    return load_tokenizer(resolve(conf().model))
+
+
+def warm_up() -> None:
+    """Load the tokenizer and the prompt in force, so that the first question finds them."""
+    _prefix_of(current_version().hash)
+
+
+# ---- the prefix ------------------------------------------------------------------------------
+
+
+def edited_prefix() -> Prefix:
+    """The prefix as the admin's rows say it now."""
+    system = SystemText.objects.order_by("pk").first()
+    return Prefix(
+        system=system.text if system else prompt_defaults.SYSTEM,
+        policies=tuple(Policy.objects.filter(active=True).values_list("text", flat=True)),
+        examples=tuple(
+            PromptExample.objects.filter(active=True).values_list("question", "facts", "answer")
+        ),
+    )
+
+
+def check_budget(prefix: Prefix) -> int:
+    """Its tokens; raises ``PromptPartTooLong`` when they pass the budget."""
+    tokens, budget = prefix.tokens(tokenizer()), settings.ASSISTANT_PREFIX_TOKEN_BUDGET
+    if tokens > budget:
+        raise PromptPartTooLong(
+            f"System text, policies and examples together take {tokens:,} tokens; "
+            f"{budget:,} is the most. Shorten this one or switch another off."
+        )
+    return tokens
+
+
+def publish_prefix() -> PromptVersion:
+    """Make the admin's rows the prompt in force; raises ``PromptPartTooLong``."""
+    prefix = edited_prefix()
+    tokens = check_budget(prefix)
+    version, _ = PromptVersion.objects.update_or_create(
+        hash=prefix.hash,
+        defaults={"current_since": timezone.now()},
+        create_defaults={
+            "current_since": timezone.now(),
+            "system": prefix.system,
+            "policies": list(prefix.policies),
+            "examples": [list(example) for example in prefix.examples],
+            "tokens": tokens,
+        },
+    )
+    return version
+
+
+def current_version() -> PromptVersion:
+    """The prompt in force; the first call of a new deployment makes one."""
+    return PromptVersion.objects.order_by("-current_since", "-pk").first() or publish_prefix()
+
+
+def install_defaults() -> None:
+    """Rows for the admin to edit, where there are none yet."""
+    if not SystemText.objects.exists():
+        SystemText.objects.create(text=prompt_defaults.SYSTEM)
+    if not Policy.objects.exists():
+        Policy.objects.bulk_create(
+            Policy(position=10 * i, title=title, text=text)
+            for i, (title, text) in enumerate(prompt_defaults.POLICIES, 1)
+        )
+    if not PromptExample.objects.exists():
+        PromptExample.objects.bulk_create(
+            PromptExample(position=10 * i, question=question, facts=facts, answer=answer)
+            for i, (question, facts, answer) in enumerate(prompt_defaults.EXAMPLES, 1)
+        )
+
+
+@lru_cache(maxsize=4)
+def _prefix_of(version_hash: str) -> Prefix:
+    version = PromptVersion.objects.get(hash=version_hash)
+    return Prefix(
+        system=version.system,
+        policies=tuple(version.policies),
+        examples=tuple((q, f, a) for q, f, a in version.examples),
+    )
+
+
+# ---- facts and question ------------------------------------------------------------------------
+
+
+def snapshot(facts: OrderFacts) -> dict[str, Any]:
+    """What is kept of an order with an answer: the values and the sentences, as they were."""
+    return {"values": facts.display(), "sentences": list(facts.sentences())}
+
+
+def facts_text(kept: dict[str, Any] | None) -> str:
+    if not kept:
+        return prompt_defaults.NO_ORDER
+    return "\n".join(f"- {sentence}" for sentence in kept["sentences"])
+
+
+def check_fits(text: str) -> None:
+    """Raise ``QuestionTooLong`` for a question that leaves no room for the rest of the prompt."""
+    room = settings.ENGINE_MAX_MODEL_LEN - settings.ASSISTANT_MAX_ANSWER_TOKENS
+    room -= settings.ASSISTANT_PREFIX_TOKEN_BUDGET + 600  # facts and marks
+    tokens = tokenizer().count(text)
+    if tokens > room:
+        raise QuestionTooLong(len(text), int(len(text) * room / tokens))
+
+
+def messages_for(answer: Message) -> list[ChatMessage]:
+    """The whole prompt of an answer as messages; the oldest history goes first when it is long."""
+    assert answer.answer_to is not None
+    version = answer.prompt or current_version()
+    prefix = _prefix_of(version.hash)
+    last = ChatMessage("user", user_turn(answer.answer_to.text, facts_text(answer.facts)))
+    taken = version.tokens + tokenizer().count(last.content) + _MARKS
+    room = settings.ENGINE_MAX_MODEL_LEN - settings.ASSISTANT_MAX_ANSWER_TOKENS - taken
+    budget = min(settings.ASSISTANT_HISTORY_TOKEN_BUDGET, room)
+    return [*prefix.messages(), *_history(answer.answer_to, budget), last]
+
+
+def _history(question: Message, budget: int) -> list[ChatMessage]:
+    """Whole exchanges before the question, newest first until the budget is spent."""
+    rows = (
+        Message.objects.filter(
+            conversation_id=question.conversation_id,
+            seq__lt=question.seq,
+            author__in=(Message.Author.CUSTOMER, Message.Author.ASSISTANT, Message.Author.AGENT),
+            status__in=(Message.Status.COMPLETE, Message.Status.STOPPED, Message.Status.GUARDED),
+        )
+        .exclude(text="")
+        .order_by("-seq")[:_HISTORY_ROWS]
+    )
+    kept: list[ChatMessage] = []
+    for exchange in _exchanges(rows):
+        cost = sum(tokenizer().count(m.content) + _MARKS for m in exchange)
+        if cost > budget:
+            break
+        budget -= cost
+        kept[:0] = exchange
+    return kept
+
+
+def _exchanges(rows: Sequence[Message]) -> list[list[ChatMessage]]:
+    """Question-and-answer pairs, newest first; a question without an answer is left out."""
+    pairs: list[list[ChatMessage]] = []
+    answer: list[str] = []
+    for row in rows:
+        if row.author != Message.Author.CUSTOMER:
+            answer.insert(0, row.text)
+        elif answer:
+            pairs.append([ChatMessage("user", row.text), ChatMessage("assistant", "\n".join(answer))])
+            answer = []
+    return pairs
+
+
+def job_for(answer: Message) -> Job:
+    """The job that writes this answer, the same however often it is built."""
+    return Job(
+        id=str(answer.public_id),
+        model=current_model(),
+        prompt_ids=tuple(tokenizer().render(messages_for(answer))),
+        sampling=Sampling(
+            max_tokens=settings.ASSISTANT_MAX_ANSWER_TOKENS,
+            temperature=0.0,
+            repetition_penalty=prompt_defaults.REPETITION_PENALTY,
+            seed=answer.seq,
+        ),
+        first_token_s=conf().first_token_s,
+        total_s=conf().total_s,
+        filter_context=json.dumps(answer.facts or {}, ensure_ascii=False),
+    )

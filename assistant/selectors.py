@@ -1,0 +1,80 @@
+"""Reading conversations and messages; nothing here writes. Synchronous; callers use ``in_db``."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import QuerySet
+
+from assistant.errors import MessageNotFound
+from assistant.models import UNFINISHED, Conversation, Message
+from orders import selectors as orders
+from orders.models import Customer
+from orders.selectors import OrderFacts, Picked
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    messages: list[Message]
+    more: bool = False
+
+
+def messages_of(conversation_id: int) -> QuerySet[Message]:
+    """A conversation's messages with the questions that they answer."""
+    return Message.objects.filter(conversation_id=conversation_id).select_related("answer_to")
+
+
+def newest(conversation: Conversation) -> Page:
+    """The newest page of messages, in order."""
+    return _page(messages_of(conversation.pk))
+
+
+def older(conversation: Conversation, before: int) -> Page:
+    return _page(messages_of(conversation.pk).filter(seq__lt=before))
+
+
+def _page(rows: QuerySet[Message]) -> Page:
+    size = settings.ASSISTANT_HISTORY_PAGE
+    found = list(rows.order_by("-seq")[: size + 1])
+    return Page(found[:size][::-1], more=len(found) > size)
+
+
+def changes(conversation: Conversation, revision: int) -> tuple[int, list[Message]]:
+    """The conversation's ``seq`` now, and the messages that changed after ``revision``."""
+    seq = Conversation.objects.values_list("seq", flat=True).get(pk=conversation.pk)
+    if seq <= revision:
+        return seq, []
+    return seq, list(messages_of(conversation.pk).filter(revision__gt=revision).order_by("seq")[:500])
+
+
+def current_order(conversation: Conversation) -> OrderFacts | None:
+    """The order that a question without further words would be about; None if several may be."""
+    customer = conversation.customer
+    opened_on = conversation.order.number if conversation.order else None
+    picked = orders.pick_order(customer, opened_on=opened_on, text="")
+    return orders.order_facts(customer, picked.number) if isinstance(picked, Picked) else None
+
+
+def own_answer(customer: Customer, conversation: Conversation, message_id: str) -> Message:
+    """An answer in this customer's conversation; raises ``MessageNotFound``."""
+    try:
+        return (
+            messages_of(conversation.pk)
+            .select_related("order")
+            .get(public_id=UUID(message_id), customer=customer, answer_to__isnull=False)
+        )
+    except (Message.DoesNotExist, ValueError) as error:
+        raise MessageNotFound from error
+
+
+def pending_question(conversation: Conversation) -> Message | None:
+    """The question that the assistant answered by asking which order is meant."""
+    last = messages_of(conversation.pk).filter(author=Message.Author.ASSISTANT).order_by("-seq").first()
+    return last.answer_to if last is not None and last.choices else None
+
+
+def unfinished_answers(older_than: datetime) -> list[Message]:
+    """Answers that should have been dispatched, and perhaps ended, by now; oldest first."""
+    rows = Message.objects.filter(status__in=UNFINISHED, created_at__lt=older_than)
+    return list(rows.select_related("conversation").order_by("created_at")[:200])

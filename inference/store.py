@@ -1,0 +1,263 @@
+"""The jobs in Redis: every change is one fenced Lua call on the keys of one partition."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from zlib import crc32
+
+import msgspec
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import ExponentialBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
+
+from inference.conf import Conf, conf
+from inference.errors import JournalGap, LeaseLost, MalformedEntry
+from inference.messages import Detail, Job, Lease, Outcome, pack_ids
+
+_LUA = Path(__file__).parent / "lua"
+_US = 1_000_000
+#: A host whose last word is older than this is forgotten altogether.
+_FORGET_HOST_S = 120
+
+
+@lru_cache
+def _source(name: str) -> str:
+    return (_LUA / "prelude.lua").read_text() + "\n" + (_LUA / f"{name}.lua").read_text()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostState:
+    """What a host says of itself with every heartbeat."""
+
+    host: str
+    incarnation: str
+    engine: str
+    model: str
+    state: str  # starting, ready, draining
+    running: int = 0
+    waiting: int = 0
+    slots: int = 0
+    kv_cache_usage: float = 0.0
+    tokens_per_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The key names of one partition; one hash tag, so one slot of a Redis Cluster."""
+
+    index: int
+
+    @property
+    def prefix(self) -> str:
+        return f"qb:{{p{self.index}}}:"
+
+    def job(self, job_id: str) -> str:
+        return f"{self.prefix}job:{job_id}"
+
+    def journal(self, job_id: str) -> str:
+        return f"{self.prefix}journal:{job_id}"
+
+    def ready(self, model: str) -> str:
+        return f"{self.prefix}ready:{model}"
+
+    @property
+    def leases(self) -> str:
+        return f"{self.prefix}leases"
+
+    @property
+    def doorbell(self) -> str:
+        """A pub/sub channel that rings when a job becomes ready."""
+        return f"{self.prefix}jobs"
+
+
+class JobStore:
+    """Jobs, leases and hosts. One for each event loop; close it with ``async with`` or ``aclose``.
+
+    Raises ``redis.exceptions.RedisError`` when Redis is away.
+    """
+
+    BEATS = "qb:{hosts}:beats"
+    STATES = "qb:{hosts}:states"
+
+    def __init__(self, config: Conf | None = None) -> None:
+        self.conf = config or conf()
+        self.redis: Redis = Redis.from_url(
+            self.conf.redis_url,
+            socket_connect_timeout=2,
+            socket_timeout=5,
+            health_check_interval=30,
+            # Every script but claim may safely run twice; a claim that ran and was not heard of
+            # costs one lease.
+            retry=Retry(ExponentialBackoff(cap=0.2, base=0.02), 2),
+            retry_on_error=[RedisConnectionError, RedisTimeoutError],
+        )
+        # A blocking read waits as long as nothing is written: its own connections, no time-out.
+        self.blocking: Redis = Redis.from_url(
+            self.conf.redis_url,
+            socket_connect_timeout=2,
+            socket_timeout=None,
+            health_check_interval=0,
+        )
+        self._scripts: dict[str, Any] = {}
+
+    async def __aenter__(self) -> "JobStore":
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        await self.redis.aclose()
+        await self.blocking.aclose()
+
+    def partition_of(self, job_id: str) -> Partition:
+        return Partition(crc32(job_id.encode()) % self.conf.partitions)
+
+    def partitions(self) -> list[Partition]:
+        return [Partition(index) for index in range(self.conf.partitions)]
+
+    async def _run(self, name: str, keys: Sequence[str], args: Sequence[Any]) -> Any:
+        script = self._scripts.get(name)
+        if script is None:
+            script = self._scripts[name] = self.redis.register_script(_source(name))
+        return await script(keys=keys, args=args)
+
+    # ---- what web servers and workers call --------------------------------------------------
+
+    async def create(self, job: Job) -> bool:
+        """Put the job up for the hosts; False if it is known already (or finished)."""
+        p = self.partition_of(job.id)
+        args = [p.prefix, job.id, job.encode(), job.model, int(job.priority * _US)]
+        args += [int(job.first_token_s * _US), int(job.total_s * _US), self.conf.journal_ttl_s]
+        return bool(await self._run("create", [p.job(job.id)], args))
+
+    async def finish(
+        self,
+        job_id: str,
+        outcome: Outcome,
+        reason: str = "",
+        *,
+        lease: Lease | None = None,
+        expected: int | None = None,
+        detail: Detail | None = None,
+    ) -> bool:
+        """Decide how the answer ends; False if that was decided before.
+
+        With ``lease`` the caller must still own the job (else ``LeaseLost``), and with
+        ``expected`` the journal must hold that many tokens (else ``JournalGap``).
+        """
+        p = self.partition_of(job_id)
+        args: list[Any] = [p.prefix, job_id, -1 if lease is None else lease.fence]
+        args += [-1 if expected is None else expected, outcome.value, reason]
+        args += [detail.encode() if detail else b"", self.conf.journal_ttl_s]
+        status, length = await self._run("finish", [p.job(job_id)], args)
+        if status == b"finished":
+            return False
+        _check(status, length)
+        return True
+
+    async def exists(self, job_id: str) -> bool:
+        return bool(await self.redis.exists(self.partition_of(job_id).job(job_id)))
+
+    async def reap(self) -> int:
+        """Give expired leases back and end what passed its deadline; how many were found."""
+        found = 0
+        for p in self.partitions():
+            args = [p.prefix, self.conf.max_retries, self.conf.journal_ttl_s]
+            found += int(await self._run("reap", [p.leases], args))
+        return found
+
+    async def queue_length(self, model: str) -> int:
+        counts = [await self.redis.zcard(p.ready(model)) for p in self.partitions()]
+        return sum(counts)
+
+    async def living_hosts(self) -> list[HostState]:
+        """Hosts heard of in the last ``host_silence_s`` seconds, by Redis's clock."""
+        silence_us = int(self.conf.host_silence_s * _US)
+        states = await self._run("living", [self.BEATS, self.STATES], [silence_us])
+        return [msgspec.json.decode(state, type=HostState) for state in states if state]
+
+    # ---- what hosts call --------------------------------------------------------------------
+
+    async def beat(self, state: HostState) -> None:
+        args = [state.host, msgspec.json.encode(state), _FORGET_HOST_S * _US]
+        await self._run("beat", [self.BEATS, self.STATES], args)
+
+    async def forget_host(self, host: str) -> None:
+        await self.redis.zrem(self.BEATS, host)
+        await self.redis.hdel(self.STATES, host)
+
+    async def claim(
+        self, partition: Partition, *, model: str, host: str, incarnation: str, count: int
+    ) -> list[Lease]:
+        """Take up to ``count`` ready jobs of this model, most urgent first."""
+        args = [partition.prefix, host, incarnation, self._lease_us, count]
+        args += [self.conf.max_retries, self.conf.journal_ttl_s]
+        leases = []
+        for job_id, fence, attempt, length, payload in await self._run(
+            "claim", [partition.ready(model)], args
+        ):
+            try:
+                job = Job.decode(payload)
+            except MalformedEntry as error:
+                # Whoever made it speaks another version; no host of ours will ever read it.
+                await self.finish(job_id.decode(), Outcome.FAILED, f"malformed: {error}")
+                continue
+            leases.append(
+                Lease(job=job, fence=int(fence), attempt=int(attempt), length=int(length))
+            )
+        return leases
+
+    async def begin(self, lease: Lease, keep: int) -> None:
+        """A later attempt starts from the first ``keep`` journaled ids."""
+        p, job_id = self.partition_of(lease.job.id), lease.job.id
+        keys = [p.job(job_id), p.journal(job_id)]
+        status, length = await self._run("begin", keys, [lease.fence, lease.attempt, keep])
+        _check(status, length)
+
+    async def append(
+        self, lease: Lease, *, expected: int, ids: Sequence[int], at: int, text: str
+    ) -> int:
+        """Journal tokens and text, and renew the lease; the number of tokens journaled then."""
+        p, job_id = self.partition_of(lease.job.id), lease.job.id
+        keys = [p.job(job_id), p.journal(job_id), p.leases]
+        args: list[Any] = [job_id, lease.fence, lease.attempt, expected, len(ids), pack_ids(ids)]
+        args += [at, len(text), text, self._lease_us]
+        status, length = await self._run("append", keys, args)
+        _check(status, length)
+        return int(length)
+
+    async def renew(self, lease: Lease) -> bool:
+        """Keep the job; False if it is lost."""
+        p, job_id = self.partition_of(lease.job.id), lease.job.id
+        args = [job_id, lease.fence, self._lease_us]
+        return bool(await self._run("renew", [p.job(job_id), p.leases], args) == b"ok")
+
+    async def release(self, lease: Lease, *, failed: bool, reason: str) -> bool:
+        """Give the job back for another host; a failure counts against its attempts."""
+        p, job_id = self.partition_of(lease.job.id), lease.job.id
+        args = [p.prefix, job_id, lease.fence, int(failed), reason]
+        args += [self.conf.max_retries, self.conf.journal_ttl_s]
+        return bool(await self._run("release", [p.job(job_id)], args) == b"ok")
+
+    @property
+    def _lease_us(self) -> int:
+        return int(self.conf.lease_s * _US)
+
+
+def _check(status: bytes, length: int) -> None:
+    if status == b"ok":
+        return
+    if status == b"gap":
+        raise JournalGap(int(length))
+    raise LeaseLost(status.decode())
