@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from orders.feed import OrderEventIn
-from orders.models import Customer, Order, Restaurant, Rider
+from orders.models import Customer, Order, OrderQuerySet, Restaurant, Rider
 from orders.services import NewItem, NewOrder, erase_orders, place_orders, record_events, start_over
 
 from . import people
@@ -39,7 +39,7 @@ class Cast:
     restaurants: Mapping[str, Restaurant]
 
 
-def demo_orders() -> QuerySet[Order]:
+def demo_orders() -> OrderQuerySet:
     names = [person.username for person in people.CUSTOMERS]
     return Order.objects.filter(customer__user__username__in=names)
 

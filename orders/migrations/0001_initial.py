@@ -3,9 +3,10 @@
 import django.core.validators
 import django.db.models.deletion
 import django.db.models.expressions
-import orders.models
 from django.conf import settings
 from django.db import migrations, models
+
+import orders.models
 
 
 class Migration(migrations.Migration):
