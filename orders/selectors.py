@@ -21,7 +21,9 @@ from .models import Customer, Order
 # How many of a customer's latest orders a question can mean by a restaurant's name.
 RECENT = 50
 
-_NUMBER = re.compile(r"(?<![\w-])QB[-‐‑–\s]?(\d{4,12})(?!\w)|#\s?(\d{4,12})(?!\w)", re.IGNORECASE)  # noqa: RUF001
+_NUMBER = re.compile(
+    r"(?<![\w-])QB[-‐‑–\s]?([0-9]{4,12})(?!\w)|#\s?([0-9]{4,12})(?!\w)", re.IGNORECASE
+)  # noqa: RUF001
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +130,9 @@ def numbers_in(text: str) -> list[str]:
 def normal_number(number: str) -> str:
     """The form in which a number is stored; what is no number at all stays as it is."""
     text = number.strip().upper()
-    return next(iter(numbers_in(text)), f"QB-{text}" if text.isdecimal() else text)
+    return next(
+        iter(numbers_in(text)), f"QB-{text}" if text.isascii() and text.isdecimal() else text
+    )
 
 
 def _own(customer: Customer, number: str) -> OrderBrief:
@@ -170,8 +174,9 @@ def _named_by_restaurant(orders: Sequence[OrderBrief], text: str) -> list[OrderB
 
 def _plain(text: str) -> str:
     """Lower case without accents and punctuation, so that "cafe zoe" names "Café Zoë"."""
-    letters = unicodedata.normalize("NFKD", text.casefold().replace("đ", "d").replace("ø", "o"))
-    kept = "".join(c for c in letters if not unicodedata.combining(c) and c not in "'’")
+    owned = re.sub(r"['’]s?\b", "", text.casefold()).replace("đ", "d").replace("ø", "o")
+    letters = unicodedata.normalize("NFKD", owned)
+    kept = "".join(c for c in letters if not unicodedata.combining(c))
     return " ".join(re.findall(r"\w+", kept))
 
 

@@ -25,7 +25,7 @@ from orders.states import LateReason
 
 from . import people
 from .journeys import SOURCE, Journey, event
-from .loading import SEED, demo_orders, load_people, new_order
+from .loading import SEED, cast_now, demo_orders, new_order
 from .table import Row, active_pattern, rows
 
 # Orders that each customer keeps, the oldest finished ones go first: the demo runs for days.
@@ -125,15 +125,17 @@ def _replace(now: datetime, speed: float) -> int:
     missing = _missing(list(demo_orders().select_related("customer__user")))
     if not missing:
         return 0
-    cast = load_people()
+    cast = cast_now()
     first = _greatest_number() + 1
     cities = {person.username: person.city for person in people.CUSTOMERS}
     new = []
     for number, who in enumerate(missing, start=first):
         name = f"QB-{number}"
+        near = [key for key, kitchen in cast.restaurants.items() if kitchen.city == cities[who]]
+        if who not in cast.customers or not near:
+            continue
         chance = random.Random(f"{SEED}:where:{name}")  # noqa: S311 - reproducible demo data
-        where = chance.choice([k.key for k in people.RESTAURANTS if k.city == cities[who]])
-        row = Row(who, where, journey_of(name), "placed", 0)
+        row = Row(who, chance.choice(near), journey_of(name), "placed", 0)
         new.append(new_order(name, row, cast, now, speed=speed))
     return len(place_orders(new))
 

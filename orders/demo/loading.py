@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
 
 from orders.feed import OrderEventIn
 from orders.models import Customer, Order, OrderQuerySet, Restaurant, Rider
@@ -50,7 +49,8 @@ def load(now: datetime, *, refresh: bool = False) -> Loaded:
 
     Orders that are there already are left alone otherwise: they may have moved along since.
     """
-    cast = load_people()
+    load_people()
+    cast = cast_now()
     present = demo_orders().exists()
     if refresh or not present:
         if present:
@@ -65,7 +65,7 @@ def load(now: datetime, *, refresh: bool = False) -> Loaded:
     )
 
 
-def load_people() -> Cast:
+def load_people() -> None:
     _load_users()
     users = {user.username: user for user in User.objects.all()}
     Customer.objects.bulk_create(
@@ -100,16 +100,21 @@ def load_people() -> Cast:
         ),
         ignore_conflicts=True,
     )
+
+
+def cast_now() -> Cast:
+    """Who of the demo is there: somebody may have deleted a restaurant in the admin."""
     names = [person.username for person in people.CUSTOMERS]
+    customers = Customer.objects.select_related("user").filter(user__username__in=names)
     by_name = {(r.name, r.city): r for r in Restaurant.objects.all()}
     return Cast(
-        {c.user.username: c for c in _customers(names)},
-        {k.key: by_name[k.name, k.city] for k in people.RESTAURANTS},
+        {c.user.username: c for c in customers},
+        {
+            kitchen.key: by_name[kitchen.name, kitchen.city]
+            for kitchen in people.RESTAURANTS
+            if (kitchen.name, kitchen.city) in by_name
+        },
     )
-
-
-def _customers(names: list[str]) -> QuerySet[Customer]:
-    return Customer.objects.select_related("user").filter(user__username__in=names)
 
 
 def _load_users() -> None:
