@@ -21,9 +21,11 @@ from .models import Customer, Order
 # How many of a customer's latest orders a question can mean by a restaurant's name.
 RECENT = 50
 
+# A hyphen may have become a non-breaking hyphen or a dash on its way through a phone's keyboard.
 _NUMBER = re.compile(
-    r"(?<![\w-])QB[-‐‑–\s]?([0-9]{4,12})(?!\w)|#\s?([0-9]{4,12})(?!\w)", re.IGNORECASE
-)  # noqa: RUF001
+    r"(?<![\w-])QB[-\u2010\u2011\u2013\s]?([0-9]{4,12})(?!\w)|#\s?([0-9]{4,12})(?!\w)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)

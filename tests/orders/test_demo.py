@@ -206,6 +206,7 @@ def test_it_waits_while_the_database_is_away_and_stops_when_told(
 
     monkeypatch.setattr(advance_demo, "step", away)
     monkeypatch.setattr(advance_demo.connection, "close", lambda: None)
+    monkeypatch.setattr(advance_demo, "close_old_connections", lambda: None)
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     told_at: list[float] = []
 

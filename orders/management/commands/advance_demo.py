@@ -51,6 +51,7 @@ class Command(BaseCommand):
         pause = max(0.2, POLL_S / max(1.0, speed))
         wait = pause
         while not self.stop.is_set():
+            close_old_connections()
             try:
                 self.work(speed)
                 wait = pause
@@ -62,7 +63,6 @@ class Command(BaseCommand):
 
     def work(self, speed: float) -> bool:
         """One step; tells whether it found work."""
-        close_old_connections()
         moved = step(timezone.now(), speed=speed)
         if moved:
             self.stdout.write(
