@@ -291,7 +291,7 @@ class OrderEvent(models.Model):
         return f"{self.order_id}/{self.sequence} {self.type}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        if self.pk is not None:
+        if not self._state.adding:
             raise AppendOnly("recorded events are never changed")
         super().save(*args, **kwargs)
 

@@ -124,6 +124,17 @@ def pick_order(
     return _one_of(active, "active") if active else Picked(orders[0], "latest")
 
 
+def latest_active_number(customer: Customer) -> str | None:
+    """The number of the customer's latest active order. One query."""
+    return (
+        Order.objects.for_customer(customer)
+        .active()
+        .latest_first()
+        .values_list("number", flat=True)
+        .first()
+    )
+
+
 def numbers_in(text: str) -> list[str]:
     """The order numbers in a text, in their normal form: "qb 1042" and "#1042" → "QB-1042"."""
     return [f"QB-{match[1] or match[2]}" for match in _NUMBER.finditer(text)]
@@ -190,6 +201,7 @@ __all__ = [
     "Picked",
     "customer_of",
     "facts_of",
+    "latest_active_number",
     "normal_number",
     "numbers_in",
     "order_facts",

@@ -166,8 +166,10 @@ def _at(facts: OrderFacts, moment: datetime | None) -> str:
 
 
 def _arrival(facts: OrderFacts) -> str | None:
-    if facts.expected_at is None or facts.delivery_state == DeliveryState.ARRIVED:
+    if not facts.active or facts.delivery_state == DeliveryState.ARRIVED:
         return None
+    if facts.expected_at is None:
+        return "There is no estimate of the time of arrival yet."
     at = clock(facts.expected_at, facts.now)
     if not facts.expected_in_minutes:
         if facts.status != S.PICKED_UP:

@@ -203,6 +203,10 @@ def test_past_its_estimate_the_lateness_grows_with_the_clock() -> None:
     assert "there is no newer estimate yet" in told(**in_kitchen)
 
 
+def test_without_an_estimate_none_is_made_up() -> None:
+    assert "There is no estimate of the time of arrival yet." in told(expected_at=None)
+
+
 def test_at_the_door_nothing_is_expected_any_more() -> None:
     arrived = {"delivery_state": "arrived", "status_changed_at": NOW - timedelta(minutes=1)}
     assert "should arrive" not in told(**arrived)
