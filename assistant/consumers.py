@@ -64,7 +64,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self._refuse(AssistantError(), frame)
 
     async def _refuse(self, error: AssistantError, frame: object) -> None:
-        about = frames.subject(frame)
+        about = {"client_id": error.client_id} if error.client_id else frames.subject(frame)
         await self._send(
             frames.Error(code=error.code, text=error.text, retry=error.retry, **about)
         )
@@ -101,7 +101,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
                 messages=message_views(page.messages),
                 more=page.more,
                 partial=partial,
-                customer=customer.display_name,
+                customer=customer.name,
                 engine=await self._engine(),
                 max_chars=settings.ASSISTANT_MAX_QUESTION_CHARS,
                 order=order_view(facts) if facts else None,

@@ -11,6 +11,8 @@ class AssistantError(Exception):
     code = "assistant_error"
     text = "Something went wrong on our side. Your message is kept; please try again."
     retry = True
+    #: What the error is about, when that is known before the frame could be read.
+    client_id: str | None = None
 
     def __init__(self, text: str | None = None) -> None:
         super().__init__(text or self.text)

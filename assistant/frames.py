@@ -94,30 +94,33 @@ _decoder = msgspec.json.Decoder(ClientFrames)
 
 
 def parse(text: str | None, binary: bytes | None = None) -> ClientFrames:
-    """A client's frame; raises ``InvalidFrame`` or one of its kinds, or ``UnreadableCharacters``."""
+    """A client's frame; raises ``InvalidFrame`` or one of its kinds, or ``UnreadableCharacters``.
+
+    The error carries the frame's ``client_id`` where one can be read, so that the widget knows
+    which message was not taken.
+    """
     if text is None:
         raise BinaryFrame
     if len(text) > MAX_FRAME_BYTES:
         raise FrameTooLarge
     try:
         return _decoder.decode(text.encode("utf-8", "strict"))
-    except UnicodeEncodeError as error:
-        raise UnreadableCharacters from error
-    except msgspec.ValidationError as error:
-        if "Invalid value" in str(error) and "$.type" in str(error):
-            raise UnknownFrame from error
-        raise InvalidFrame from error
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise _unreadable(text) from error
+    except (UnicodeEncodeError, msgspec.DecodeError, RecursionError) as error:
+        raise _why(text, error) from error
 
 
-def _unreadable(text: str) -> InvalidFrame | UnreadableCharacters:
-    """Tell JSON with a lone surrogate, which Python's own reader takes, from no JSON at all."""
+def _why(text: str, error: Exception) -> InvalidFrame | UnreadableCharacters:
     try:
-        json.loads(text)
+        # Python's own reader also takes what is no Unicode, such as half an emoji.
+        content = json.loads(text)
     except (ValueError, RecursionError):
         return InvalidFrame()
-    return UnreadableCharacters()
+    found: InvalidFrame | UnreadableCharacters = UnreadableCharacters()
+    if isinstance(error, msgspec.ValidationError):
+        found = UnknownFrame() if "Invalid value" in str(error) else InvalidFrame()
+    client_id = content.get("client_id") if isinstance(content, dict) else None
+    found.client_id = client_id if isinstance(client_id, str) else None
+    return found
 
 
 # ---- what the server sends ---------------------------------------------------------------------

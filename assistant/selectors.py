@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -9,6 +10,7 @@ from django.db.models import QuerySet
 
 from assistant.errors import MessageNotFound
 from assistant.models import UNFINISHED, Conversation, Message
+from inference.models import Generation
 from orders import selectors as orders
 from orders.models import Customer
 from orders.selectors import OrderFacts, Picked
@@ -78,3 +80,22 @@ def unfinished_answers(older_than: datetime) -> list[Message]:
     """Answers that should have been dispatched, and perhaps ended, by now; oldest first."""
     rows = Message.objects.filter(status__in=UNFINISHED, created_at__lt=older_than)
     return list(rows.select_related("conversation").order_by("created_at")[:200])
+
+
+def told_of(answer_id: str) -> dict[str, Any]:
+    """What is known of an answer beside its words: facts, category, tokens.
+
+    ``facts`` holds every value that the answer may use, as a reader sees it, with the texts of
+    the policies and notes that the model was given.
+    """
+    answer = Message.objects.select_related("prompt").get(public_id=UUID(answer_id))
+    facts = dict(answer.facts["values"]) if answer.facts else {}
+    facts["policies"] = list(answer.prompt.policies) if answer.prompt else []
+    facts["notes"] = list(answer.facts.get("notes", [])) if answer.facts else []
+    run = Generation.objects.filter(answer_id=answer.public_id).first()
+    return {
+        "facts": facts,
+        "category": answer.category or None,
+        "escalation": None,
+        "tokens": run.output_tokens if run else 0,
+    }

@@ -1,1 +1,7 @@
-urlpatterns: list = []
+from django.urls import path
+
+from assistant.views import orders_page
+
+app_name = "assistant"
+
+urlpatterns = [path("", orders_page, name="orders")]
