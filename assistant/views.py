@@ -15,6 +15,19 @@ from orders.selectors import OrderFacts, customer_of, recent_order_facts
 #: The stages of a delivery as the card shows them; an order is at the last one it has reached.
 STAGES = ("Accepted", "Preparing", "On the way", "Delivered")
 _REACHED = {"placed": 0, "accepted": 1, "preparing": 2, "ready": 2, "picked_up": 3, "delivered": 4}
+#: Short names for where an order is, by delivery state and else by status.
+_LABELS = {
+    "on_the_way": "On the way",
+    "nearby": "Almost there",
+    "arrived": "At your door",
+    "failed": "Not delivered",
+    "placed": "Placed",
+    "accepted": "Accepted",
+    "preparing": "Being prepared",
+    "ready": "Ready",
+    "delivered": "Delivered",
+    "cancelled": "Cancelled",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +75,27 @@ def orders_page(request: HttpRequest) -> HttpResponse:
 
 def card(facts: OrderFacts) -> OrderCard:
     shown = facts.display()
-    stage, _, detail = facts.status_text.partition(": ")
+    words = _sentence(facts.status_text.partition(": ")[2] or facts.status_text)
+    headline = _headline(facts, shown)
     return OrderCard(
         number=facts.number,
         restaurant=facts.restaurant,
         placed_at=_when(facts),
-        label=_sentence(stage),
+        label=_label(facts),
         tone=_tone(facts),
-        headline=_headline(facts, shown) or _sentence(detail or stage),
-        detail=f"{_sentence(detail)}." if facts.active and detail else "",
+        headline=headline or words,
+        detail=f"{words}." if headline else "",
         late=_late(facts, shown),
         refund=shown["refund"],
         items=tuple(shown["items"]),
         total=shown["total"],
         steps=_steps(facts) if facts.active else (),
     )
+
+
+def _label(facts: OrderFacts) -> str:
+    by_status = facts.status == "cancelled" or facts.delivery_state not in _LABELS
+    return _LABELS[facts.status if by_status else facts.delivery_state]
 
 
 def _headline(facts: OrderFacts, shown: dict[str, Any]) -> str:

@@ -140,7 +140,9 @@ h2, p, ol { margin: 0; padding: 0; font: inherit; list-style: none; }
 .launcher { position: relative; display: grid; place-items: center; inline-size: 56px; block-size: 56px;
   margin-inline-start: auto; border-radius: 999px; color: var(--on-brand); background: var(--brand);
   box-shadow: var(--high); transition: background var(--quick); }
-.launcher:hover { background: var(--brand-strong); }
+@media (hover: hover) {
+  .launcher:hover, .send:hover:enabled { background: var(--brand-strong); }
+}
 .launcher:focus-visible { outline-offset: 3px; }
 .badge { position: absolute; inset-block-start: -4px; inset-inline-end: -4px; min-inline-size: 22px;
   padding: 1px 6px; border: 2px solid var(--surface); border-radius: 999px; color: #fff;
@@ -263,11 +265,11 @@ form:focus-within { border-color: var(--brand-ink); box-shadow: 0 0 0 1px var(--
 textarea { flex: 1; min-inline-size: 0; block-size: 44px; max-block-size: 148px; padding: 10px 4px 10px 14px;
   padding-inline: 14px 4px; border: 0; outline: 0; background: none; font-size: 16px; line-height: 24px;
   resize: none; scrollbar-width: thin; }
+textarea:focus-visible { outline: 0; } /* the form around it shows the focus */
 textarea::placeholder { color: var(--muted); opacity: 1; }
 .send { display: grid; flex: none; place-items: center; inline-size: 44px; block-size: 44px;
   border-radius: 999px; color: var(--on-brand); background: var(--brand);
   transition: background var(--quick); }
-.send:hover:enabled { background: var(--brand-strong); }
 .send:disabled { color: var(--muted); background: var(--raised); }
 .send svg { inline-size: 20px; block-size: 20px; }
 .stop svg { fill: currentColor; stroke: none; }
@@ -297,7 +299,7 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
     chat: "M21 11.5a8.5 8.5 0 0 1-12.3 7.6L3 21l1.9-5.7A8.5 8.5 0 1 1 21 11.5z",
     down: "M6 9l6 6 6-6",
     close: "M6 6l12 12M18 6L6 18",
-    fresh: "M12 20h9M16.5 3.5a2.1 2.1 0 0 1 3 3L7 19l-4 1 1-4z",
+    fresh: "M12 4H6a2 2 0 0 0-2 2v12a2 2 0 0 0 2 2h12a2 2 0 0 0 2-2v-6M17.7 3.8a1.9 1.9 0 0 1 2.6 2.6L12 14.8 8.7 15.6 9.4 12z",
     send: "M12 19V5M5 12l7-7 7 7",
     stop: "M8 6h8a2 2 0 0 1 2 2v8a2 2 0 0 1-2 2H8a2 2 0 0 1-2-2V8a2 2 0 0 1 2-2z",
     again: "M3 12a9 9 0 1 0 3-6.7L3 8M3 3v5h5",
@@ -742,6 +744,7 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
 
     /** Everything as `now` says: see `QuickbiteChat.now()`. Called once a frame at the most. */
     paint(now) {
+      const focused = this.panel.getRootNode().activeElement;
       this.paintFrame(now);
       this.paintComposer(now);
       const height = this.log.scrollHeight;
@@ -751,6 +754,8 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
       else if (first && first !== this.list.firstChild) {
         this.log.scrollTop += this.log.scrollHeight - height; // earlier messages came above
       } else this.scrolled();
+      // What had the focus is gone, such as the stop button of an answer that has ended.
+      if (now.open && focused && focused !== this.panel && !focused.getClientRects().length) this.focus();
     }
 
     paintFrame({ open, unread, line, loaded, engine, order, customer, rows, more }) {
