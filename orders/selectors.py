@@ -100,16 +100,15 @@ def pick_order(
     """Which order a question means; None when the customer has none. One query,
     or one for each number named (three at most).
 
-    In this order: the one the widget was opened on; one that the text names by its number or its
-    restaurant; the only active one; the latest. Several active ones are `Ambiguous`. A number
-    that is not this customer's raises `OrderNotFound`, whoever's it is.
+    In this order: one that the text names by its number; the one the widget was opened on; one
+    named by its restaurant; the only active one; the latest. Several active ones are `Ambiguous`.
+    A number such as QB-1042 that is not this customer's raises `OrderNotFound`, whoever's it is;
+    a bare #1042 may as well be a flat's and is passed over then.
     """
+    if named := _named_by_number(customer, text):
+        return Picked(named[0], "number") if len(named) == 1 else Ambiguous(named)
     if opened_on:
         return Picked(_own(customer, opened_on), "opened_on")
-    numbers = list(dict.fromkeys(numbers_in(text)))
-    if numbers:
-        named = [_own(customer, number) for number in numbers[:3]]
-        return Picked(named[0], "number") if len(named) == 1 else Ambiguous(tuple(named))
     orders = [
         _brief(row)
         for row in Order.objects.for_customer(customer)
@@ -146,6 +145,17 @@ def normal_number(number: str) -> str:
     return next(
         iter(numbers_in(text)), f"QB-{text}" if text.isascii() and text.isdecimal() else text
     )
+
+
+def _named_by_number(customer: Customer, text: str) -> tuple[OrderBrief, ...]:
+    found = []
+    for match in list(_NUMBER.finditer(text))[:3]:
+        try:
+            found.append(_own(customer, match[1] or match[2]))
+        except OrderNotFound:
+            if match[1]:
+                raise
+    return tuple(dict.fromkeys(found))
 
 
 def _own(customer: Customer, number: str) -> OrderBrief:

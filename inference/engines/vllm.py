@@ -6,8 +6,10 @@ another engine exact, and it spares the engine the work.
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
+import shutil
 import tempfile
 from collections.abc import AsyncGenerator
 from pathlib import Path
@@ -39,10 +41,7 @@ def _prepare_environment() -> None:
     os.environ.setdefault("VLLM_CONFIGURE_LOGGING", "0")  # its log goes to ours
     # Fork, the default on a GPU, would copy our threads' locks into the child.
     os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
-    # One directory for its sockets, so that what a killed engine leaves behind is found there.
-    sockets = Path(tempfile.gettempdir()) / f"quickbite-vllm-{os.getuid()}"
-    sockets.mkdir(mode=0o700, exist_ok=True)
-    os.environ.setdefault("VLLM_RPC_BASE_PATH", str(sockets))
+    os.environ["VLLM_RPC_BASE_PATH"] = str(_socket_folder())
     # The variables below matter on the CPU alone; setting them elsewhere does no harm.
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(settings.ENGINE_CPU_KV_CACHE_GIB))
@@ -52,6 +51,17 @@ def _prepare_environment() -> None:
     else:
         bound = ",".join(str(core) for core in sorted(os.sched_getaffinity(0)))
         os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", bound)
+
+
+def _socket_folder() -> Path:
+    """A folder for this process's sockets; those of dead processes go. vLLM leaves them behind."""
+    root = Path(tempfile.gettempdir()) / f"quickbite-vllm-{os.getuid()}"
+    own = root / str(os.getpid())
+    own.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in root.iterdir():
+        if folder != own and not Path(f"/proc/{folder.name}").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+    return own
 
 
 def engine_arguments(model: Path | str) -> dict[str, Any]:
@@ -203,6 +213,10 @@ class VllmEngine:
         if llm is not None:
             # It only returns after some seconds; the loop goes on meanwhile.
             await asyncio.to_thread(llm.shutdown, _SHUTDOWN_S)
+            shutil.rmtree(os.environ["VLLM_RPC_BASE_PATH"], ignore_errors=True)
+            # Its finaliser shuts down again; at the interpreter's exit that would fail, loudly.
+            del llm
+            gc.collect()
 
 
 def _sampling_params(request: Request) -> Any:

@@ -74,15 +74,25 @@ def test_someone_elses_order_is_like_none_at_all(maya: Customer) -> None:
     assert set(errors) == {errors[0]}
 
 
-def test_the_order_the_widget_was_opened_on_comes_first(maya: Customer) -> None:
+@pytest.mark.parametrize("text", ["Where is it?", "I live in flat #12 34, is that clear?", "#9999"])
+def test_the_order_the_widget_was_opened_on_is_meant(maya: Customer, text: str) -> None:
     an_order(maya, "QB-2000")
     an_order(maya, "QB-2001")
-    order = picked(maya, "What about QB-2000?", on="QB-2001")
+    order = picked(maya, text, on="QB-2001")
     assert (order.number, order.how) == ("QB-2001", "opened_on")
 
 
+def test_a_number_in_the_text_goes_before_the_order_the_widget_was_opened_on(
+    maya: Customer,
+) -> None:
+    an_order(maya, "QB-2000")
+    an_order(maya, "QB-2001")
+    order = picked(maya, "What about QB-2000?", on="QB-2001")
+    assert (order.number, order.how) == ("QB-2000", "number")
+
+
 @pytest.mark.parametrize("text", ["QB-2000", "is qb 2000 late?", "QB2000!", "#2000 please"])
-def test_then_one_named_by_its_number(maya: Customer, text: str) -> None:
+def test_one_named_by_its_number(maya: Customer, text: str) -> None:
     an_order(maya, "QB-2000")
     an_order(maya, "QB-2001")
     order = picked(maya, text)
