@@ -34,7 +34,7 @@ def main() -> None:
     if pause := pause_before_start(record.recent(time.time())):
         print(f"restarted; waiting {pause:.0f} s first", flush=True)
         time.sleep(pause)
-    record.add(time.time(), os.getpid())
+    record.add(time.time())
     if arguments.redis:
         wait_for_redis(arguments.redis)
     os.execv(arguments.command[0], arguments.command)
@@ -52,31 +52,22 @@ def pause_before_start(recent: int) -> float:
 
 
 class Starts:
-    """A program's starts, one line each: when, and as which process."""
+    """When a program was started, a line each."""
 
     def __init__(self, runtime: Path, name: str) -> None:
         self.file = runtime / f"{name}.starts"
 
-    def add(self, now: float, pid: int) -> None:
+    def add(self, now: float) -> None:
         with self.file.open("a", encoding="utf-8") as file:
-            file.write(f"{now} {pid}\n")
+            file.write(f"{now}\n")
 
     def recent(self, now: float) -> int:
         """Starts of the last ``SERIES_S`` seconds; a process that ran longer starts afresh."""
-        return sum(now - float(line.split()[0]) < SERIES_S for line in self._lines())
-
-    def last_pid(self) -> int | None:
-        lines = self._lines()
-        return int(lines[-1].split()[1]) if lines else None
-
-    def count(self) -> int:
-        return len(self._lines())
-
-    def _lines(self) -> list[str]:
         try:
-            return self.file.read_text(encoding="utf-8").splitlines()
+            lines = self.file.read_text(encoding="utf-8").splitlines()
         except FileNotFoundError:
-            return []
+            return 0
+        return sum(now - float(line) < SERIES_S for line in lines)
 
 
 def wait_for_redis(unix_socket: Path) -> None:

@@ -1,24 +1,20 @@
 """Start everything under supervisor, say when it is ready, stop everything whatever happens."""
 
-import ctypes
 import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from deploy import processes, readiness
 from deploy.console import SetupProblem, say, step
-from deploy.launch import PR_SET_PDEATHSIG, Starts, end_with_parent
+from deploy.launch import end_with_parent
 from deploy.layout import REPOSITORY, VENV_PYTHON, Options, make_private
 from deploy.processes import Process
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-#: Seconds that everything together may take to stop before it is killed.
-STOP_LIMIT_S = 60.0
 
 WELCOME = """\
 QuickBite support is ready: {url}
@@ -34,12 +30,13 @@ def run(options: Options) -> int:
     write_files(options, programs)
     with StopRequest() as stop:
         step("Starting " + ", ".join(program.title for program in programs))
-        supervisor = start_supervisor(options)
+        keeper = start_keeper(options)
         try:
-            return watch(options, programs, supervisor, stop)
+            return watch(options, programs, keeper, stop)
         finally:
-            stop_supervisor(supervisor)
-            end_stragglers(options, programs)
+            if keeper.poll() is None:
+                keeper.send_signal(signal.SIGTERM)
+                keeper.wait()  # it keeps a limit of its own
             say("Stopped.")
 
 
@@ -59,39 +56,31 @@ def config_file(options: Options) -> Path:
     return options.runtime / "supervisord.conf"
 
 
-def start_supervisor(options: Options) -> subprocess.Popen[bytes]:
-    """In a session of its own: Ctrl-C and a closed terminal reach this process, which then stops
-    supervisor in order. If this process is killed outright, the kernel tells supervisor."""
-    linux = sys.platform == "linux"
-    libc = ctypes.CDLL(None)  # loaded before the fork: the child may only make system calls
-
-    def die_with_this_process() -> None:
-        if linux:
-            libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-
+def start_keeper(options: Options) -> subprocess.Popen[bytes]:
+    """The process that holds supervisor (deploy/keeper.py) and goes when this one goes."""
     return subprocess.Popen(
-        [VENV_PYTHON, "-m", "supervisor.supervisord", "--configuration", config_file(options)],
+        [VENV_PYTHON, "-m", "deploy.keeper", config_file(options)],
         cwd=REPOSITORY,
         env=processes.environment(options),
         stdin=subprocess.DEVNULL,
         start_new_session=True,
-        preexec_fn=die_with_this_process,
+        preexec_fn=lambda: end_with_parent(signal.SIGTERM),
     )
 
 
 def watch(
     options: Options,
     programs: Sequence[Process],
-    supervisor: subprocess.Popen[bytes],
+    keeper: subprocess.Popen[bytes],
     stop: "StopRequest",
 ) -> int:
     trouble = readiness.Trouble(options, programs)
     patience = readiness.Patience()
     ready = False
     while not stop.requested():
-        if supervisor.poll() is not None:
+        if keeper.poll() is not None:
             raise SetupProblem(
-                f"supervisor ended with {supervisor.returncode}. "
+                f"supervisor ended with {keeper.returncode}. "
                 f"Read {options.logs / 'supervisord.log'}"
             )
         for line in trouble.news():
@@ -156,26 +145,3 @@ def minds_ctrl_c(pid: int) -> bool:
         return False
     caught = next((line for line in status.splitlines() if line.startswith("SigCgt:")), "SigCgt: 0")
     return bool(int(caught.split()[1], 16) >> (signal.SIGINT - 1) & 1)
-
-
-def stop_supervisor(supervisor: subprocess.Popen[bytes]) -> None:
-    if supervisor.poll() is None:
-        supervisor.send_signal(signal.SIGTERM)
-        try:
-            supervisor.wait(timeout=STOP_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            supervisor.kill()
-            supervisor.wait()
-
-
-def end_stragglers(options: Options, programs: Sequence[Process]) -> None:
-    """Kill what is left of the programs' process groups (each program leads one of its own)."""
-    for program in programs:
-        group = Starts(options.runtime, program.name).last_pid()
-        if group is None:
-            continue
-        try:
-            os.killpg(group, signal.SIGKILL)
-        except ProcessLookupError:
-            continue
-        say(f"{program.title.capitalize()} did not stop and was killed.")

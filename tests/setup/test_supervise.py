@@ -1,0 +1,196 @@
+"""A whole run, from start to stop, with small programs in place of the real ones."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from deploy import checks
+from deploy.console import SetupProblem
+from deploy.layout import REPOSITORY, Options
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+
+
+class Run:
+    """One ``stub_run``, its output, and the processes that belong to it."""
+
+    def __init__(self, var: Path, web: str = "healthy") -> None:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self.options = Options(engine="simulated", port=self.port, var=var, hardware="cpu")
+        self.output = var.parent / "output.txt"
+        self.mark = str(var).encode()
+        with self.output.open("wb") as output:
+            self.process = subprocess.Popen(
+                [
+                    sys.executable,
+                    "-m",
+                    "tests.setup.stub_run",
+                    "run",
+                    str(self.port),
+                    str(var),
+                    web,
+                ],
+                cwd=REPOSITORY,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+            )
+
+    def text(self) -> str:
+        return self.output.read_text(errors="replace")
+
+    def members(self) -> list[int]:
+        """Every living process that was told of this run's folder, but the runner itself."""
+        found = []
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdecimal() or int(entry.name) == self.process.pid:
+                continue
+            with suppress(OSError):
+                # Redis writes its title over its environment.
+                told = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
+                if self.mark in told:
+                    found.append(int(entry.name))
+        return found
+
+    def wait_until_ready(self) -> None:
+        wait_for(lambda: "ready: http" in self.text(), self.text)
+        wait_for(lambda: len(self.members()) >= 6, self.text)  # the worker's child is the last
+
+    def log(self, name: str) -> str:
+        return (self.options.logs / f"{name}.log").read_text()
+
+
+def wait_for(
+    condition: Callable[[], bool], describe: Callable[[], object], limit: float = 20.0
+) -> None:
+    deadline = time.monotonic() + limit
+    while not condition():
+        assert time.monotonic() < deadline, describe()
+        time.sleep(0.05)
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
+    runs: list[Run] = []
+
+    def start(web: str = "healthy") -> Run:
+        runs.append(Run(tmp_path / "var", web))
+        return runs[-1]
+
+    yield start
+    for run in runs:
+        for pid in [run.process.pid, *run.members()]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        run.process.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_stop_signal_ends_every_process(start: Callable[..., Run], number: int) -> None:
+    run = start()
+    run.wait_until_ready()
+
+    run.process.send_signal(number)
+
+    assert run.process.wait(timeout=20) == 0
+    assert run.members() == []
+    assert run.text().endswith("Stopping everything …\nStopped.\n")
+
+
+def test_redis_stops_last(start: Callable[..., Run]) -> None:
+    run = start()
+    run.wait_until_ready()
+
+    run.process.send_signal(signal.SIGINT)
+    run.process.wait(timeout=20)
+
+    stopped = [
+        line.split("stopped: ")[1].split()[0]
+        for line in run.log("supervisord").splitlines()
+        if "stopped: " in line
+    ]
+    assert stopped == ["worker", "web", "redis"]
+
+
+@pytest.mark.parametrize("victim", ["make run itself", "supervisor"])
+def test_nothing_is_left_when_a_process_in_charge_is_killed(
+    start: Callable[..., Run], victim: str
+) -> None:
+    run = start()
+    run.wait_until_ready()
+
+    if victim == "supervisor":
+        os.kill(int((run.options.runtime / "supervisord.pid").read_text()), signal.SIGKILL)
+    else:
+        run.process.kill()
+
+    run.process.wait(timeout=20)
+    wait_for(lambda: run.members() == [], run.members)
+
+
+def test_a_dead_process_is_started_again(start: Callable[..., Run]) -> None:
+    run = start()
+    run.wait_until_ready()
+    before = set(run.members())
+    (redis,) = (pid for pid in before if b"redis-server" in command_line(pid))
+
+    os.kill(redis, signal.SIGKILL)
+
+    wait_for(
+        lambda: any(b"redis-server" in command_line(pid) for pid in set(run.members()) - before),
+        run.text,
+    )
+    assert run.process.poll() is None
+
+
+def test_a_process_that_keeps_dying_is_named_with_its_last_words_and_its_log(
+    start: Callable[..., Run],
+) -> None:
+    run = start(web="broken")
+
+    wait_for(lambda: "keeps stopping" in run.text(), run.text)
+
+    assert (
+        "The web server keeps stopping. Last words: 'the reason why it died'. "
+        f"Read {run.options.logs / 'web.log'}\n"
+    ) in run.text()
+    assert "restarted; waiting 2 s first" in run.log("web")
+
+
+def test_a_second_run_in_the_same_folder_is_refused(start: Callable[..., Run]) -> None:
+    run = start()
+    run.wait_until_ready()
+
+    with pytest.raises(SetupProblem, match="already running in this checkout"):
+        checks.check_not_running(run.options.supervisor_socket)
+    with pytest.raises(SetupProblem, match=f"Port {run.port} is in use"):
+        checks.check_port(run.port)
+
+    run.process.send_signal(signal.SIGINT)
+    run.process.wait(timeout=20)
+    checks.check_not_running(run.options.supervisor_socket)
+    checks.check_port(run.port)
+
+
+def test_redis_is_reachable_by_this_user_only(start: Callable[..., Run]) -> None:
+    run = start()
+    run.wait_until_ready()
+
+    assert run.options.redis_socket.stat().st_mode & 0o777 == 0o700
+    assert run.options.redis_socket.parent.stat().st_mode & 0o077 == 0
+
+
+def command_line(pid: int) -> bytes:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
