@@ -43,7 +43,9 @@ async def engine_is_there() -> bool:
         return False
 
 
-async def follow(answer_id: UUID, public_id: UUID, offset: int = 0) -> AsyncIterator[Piece | Message]:
+async def follow(
+    answer_id: UUID, public_id: UUID, offset: int = 0
+) -> AsyncIterator[Piece | Message]:
     """Yield text behind ``offset`` as it comes, then the final row.
 
     The first follower that sees the end writes it; an answer whose deadline has passed without
@@ -78,10 +80,9 @@ async def settle(answer: Message) -> None:
     """What the sweep does with an unfinished answer: start it, end it or write its end."""
     job_id = str(answer.public_id)
     transcript = await inference.journal.read(dispatch.store(), job_id)
-    if transcript.end is None:
-        if not await dispatch.store().exists(job_id):
-            await start(answer)
-            transcript = await inference.journal.read(dispatch.store(), job_id)
+    if transcript.end is None and not await dispatch.store().exists(job_id):
+        await start(answer)
+        transcript = await inference.journal.read(dispatch.store(), job_id)
     if transcript.end is not None:
         row, mine = await in_db(conversations.finalise)(answer.public_id, transcript)
         if mine:

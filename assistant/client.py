@@ -131,7 +131,9 @@ class ChatClient:
                     _apply_token(answer, frame, _ms(started))
                     if on_text:
                         on_text(frame["text"])
-                elif kind == "message" and answer and frame["message"]["id"] == answer.message["id"]:
+                elif (
+                    kind == "message" and answer and frame["message"]["id"] == answer.message["id"]
+                ):
                     answer.message = frame["message"]
                 if answer and answer.message["status"] in _FINAL:
                     return _finished(answer, _ms(started))

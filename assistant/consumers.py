@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from channels.generic.websocket import AsyncWebsocketConsumer
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 _MAX_CLIENT_ID = 64
 
 
-class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+class ChatConsumer(AsyncWebsocketConsumer):
     """One tab of one customer. Every frame is authorised anew; nothing closes the socket but the
     client: what cannot be done is answered with an ``error`` frame.
     """
@@ -65,9 +65,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def _refuse(self, error: AssistantError, frame: object) -> None:
         about = {"client_id": error.client_id} if error.client_id else frames.subject(frame)
-        await self._send(
-            frames.Error(code=error.code, text=error.text, retry=error.retry, **about)
-        )
+        await self._send(frames.Error(code=error.code, text=error.text, retry=error.retry, **about))
 
     async def _send(self, frame: frames.ServerFrame) -> None:
         await self.send(text_data=frames.encode(frame))
@@ -85,7 +83,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             events.conversation_group(conversation.public_id), self.channel_name
         )
         partial = frame.revision is not None and frame.conversation is not None
-        if partial:
+        if frame.revision is not None and partial:
             revision, rows = await in_db(selectors.changes)(conversation, frame.revision)
             page = selectors.Page(rows)
         else:
@@ -183,7 +181,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         page = await in_db(selectors.older)(self._opened(), frame.before)
         await self._send(frames.Older(messages=message_views(page.messages), more=page.more))
 
-    _handlers: dict[type, Callable[["ChatConsumer", Customer, Any], Awaitable[None]]] = {
+    _handlers: ClassVar[dict[type, Callable[["ChatConsumer", Customer, Any], Awaitable[None]]]] = {
         frames.Open: on_open,
         frames.Ask: on_ask,
         frames.Choose: on_choose,
@@ -220,7 +218,9 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         """Stream an answer in a task of its own: the consumer must hear ``stop`` meanwhile."""
         if answer_id in self.followed or self.conversation is None:
             return
-        task = asyncio.create_task(self._stream(answer_id, self.conversation.public_id, offset or 0))
+        task = asyncio.create_task(
+            self._stream(answer_id, self.conversation.public_id, offset or 0)
+        )
         self.followed[answer_id] = task
 
     async def _unfollow(self, answer_id: str) -> None:
@@ -268,7 +268,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _engine(self) -> frames.EngineView:
         try:
             found = await dispatch.hosts()
-        except Exception as error:  # noqa: BLE001
+        except Exception as error:
             logger.warning("the hosts cannot be asked: %s", error)
             found = []
         state = "warming_up" if found else "away"

@@ -29,7 +29,7 @@ from inference.messages import Outcome
 from orders import selectors as orders
 from orders.errors import OrderError
 from orders.models import Customer, Order
-from orders.selectors import Ambiguous, OrderBrief, OrderFacts, Picked
+from orders.selectors import Ambiguous, OrderBrief, OrderFacts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,9 +172,7 @@ def _write_turn(question: Question, conversation: Conversation, reply: _Reply | 
     rows = 1 if reply is None else 2
     seq = _raise_seq(conversation.pk, conversation.epoch, rows, order=question.order)
     if conversation.holder == Conversation.Holder.CLOSED:
-        Conversation.objects.filter(pk=conversation.pk).update(
-            holder=Conversation.Holder.ASSISTANT
-        )
+        Conversation.objects.filter(pk=conversation.pk).update(holder=Conversation.Holder.ASSISTANT)
     asked = Message.objects.create(
         conversation=conversation,
         customer=question.customer,
@@ -276,7 +274,8 @@ def finalise(answer_id: UUID, transcript: Transcript) -> tuple[Message, bool]:
     Whoever reads the terminal entry may call this; one does it. An answer whose conversation has
     changed hands meanwhile keeps what was shown and counts as stopped.
     """
-    assert transcript.end is not None
+    if transcript.end is None:
+        raise ValueError("this answer has not ended yet")
     end, text = transcript.end, transcript.final_text.strip()
     status, error = _STATUS[end.outcome], ""
     if end.outcome is not Outcome.DONE and end.outcome is not Outcome.GUARDED:
@@ -288,9 +287,7 @@ def finalise(answer_id: UUID, transcript: Transcript) -> tuple[Message, bool]:
         if answer.status not in UNFINISHED:
             return answer, False
         Conversation.objects.filter(pk=answer.conversation_id).update(seq=F("seq") + 1)
-        seq, epoch = Conversation.objects.values_list("seq", "epoch").get(
-            pk=answer.conversation_id
-        )
+        seq, epoch = Conversation.objects.values_list("seq", "epoch").get(pk=answer.conversation_id)
         if epoch != answer.epoch and status != Message.Status.FAILED:
             status, error = Message.Status.STOPPED, Outcome.CLAIMED.value
         answer.status, answer.error, answer.text = status, error, text

@@ -40,10 +40,8 @@ async def order_changed(order_id: int) -> None:
 
 
 async def _send(group: str, event: dict[str, Any]) -> None:
-    layer = get_channel_layer()
-    assert layer is not None
     try:
-        await layer.group_send(group, event)
+        await get_channel_layer().group_send(group, event)
     except (RedisError, OSError) as error:
         # By design harmless, and frequent while Redis is away.
         logger.debug("an event could not be published, heartbeats make up for it: %s", error)

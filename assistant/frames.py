@@ -26,7 +26,7 @@ from assistant.errors import (
 MAX_FRAME_BYTES = 32_768
 
 
-class ClientFrame(msgspec.Struct, frozen=True, forbid_unknown_fields=False, tag_field="type"):
+class ClientFrame(msgspec.Struct, tag_field="type"):
     pass
 
 
@@ -139,8 +139,8 @@ class MessageView(msgspec.Struct, frozen=True, omit_defaults=True):
     ``author`` is customer, assistant, agent or system. ``source`` says where the words come from:
     customer, model, cache, agent, system or guard. ``status`` is queued, streaming, complete,
     stopped, guarded or failed. ``end`` is the offset behind ``text``; ``error`` says why an answer
-    failed (``note`` in the customer's words); ``answer_to`` is the question's id; ``offered`` says that a
-    person was offered.
+    failed (``note`` in the customer's words); ``answer_to`` is the question's id; ``offered`` says
+    that a person was offered.
     """
 
     id: str
@@ -177,7 +177,7 @@ class EngineView(msgspec.Struct, frozen=True):
     simulated: bool
 
 
-class ServerFrame(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="type"):
+class ServerFrame(msgspec.Struct, omit_defaults=True, tag_field="type"):
     pass
 
 
@@ -211,7 +211,7 @@ class Message(ServerFrame, tag="message"):
 
 
 class Token(ServerFrame, tag="token"):
-    """Text to put behind the first ``offset`` of an answer; its shown part then ends at ``end``."""
+    """Text behind the first ``offset`` of an answer; its shown part then ends at ``end``."""
 
     message: str
     offset: int
@@ -239,7 +239,7 @@ class OrderChanged(ServerFrame, tag="order"):
 
 
 class Error(ServerFrame, tag="error"):
-    """Nothing was taken. ``text`` is for the customer; ``client_id`` or ``message`` says of what."""
+    """Nothing was taken. ``text`` is for the customer; ``client_id`` or ``message`` says what."""
 
     code: str
     text: str

@@ -4,7 +4,6 @@
 """
 
 import uuid
-from typing import Any
 
 from django.db import models
 from django.db.models import Q
@@ -115,7 +114,9 @@ class Message(models.Model):
         "self", on_delete=models.CASCADE, null=True, blank=True, related_name="answers"
     )
     seq = models.PositiveBigIntegerField(help_text="Place in the conversation.")
-    revision = models.PositiveBigIntegerField(help_text="The conversation's seq at the last change.")
+    revision = models.PositiveBigIntegerField(
+        help_text="The conversation's seq at the last change."
+    )
     epoch = models.PositiveIntegerField(default=0)
     author = models.CharField(max_length=10, choices=Author)
     source = models.CharField(max_length=10, choices=Source)
@@ -204,7 +205,7 @@ class PromptPart(models.Model):
 
     class Meta:
         abstract = True
-        ordering: Any = ("position", "id")
+        ordering = ("position", "id")
 
 
 class Policy(PromptPart):
@@ -213,7 +214,8 @@ class Policy(PromptPart):
     title = models.CharField(max_length=80)
     text = models.TextField(max_length=1000)
 
-    class Meta(PromptPart.Meta):
+    class Meta:
+        ordering = ("position", "id")
         verbose_name_plural = "policies"
 
     def __str__(self) -> str:
@@ -227,7 +229,8 @@ class PromptExample(PromptPart):
     facts = models.TextField(max_length=2000, help_text="The facts as the model would see them.")
     answer = models.TextField(max_length=1000)
 
-    class Meta(PromptPart.Meta):
+    class Meta:
+        ordering = ("position", "id")
         verbose_name = "example exchange"
 
     def __str__(self) -> str:
@@ -242,9 +245,7 @@ class PeriodicRun(models.Model):
     claimed_at = models.DateTimeField(auto_now_add=True, db_index=True)
 
     class Meta:
-        constraints = (
-            models.UniqueConstraint(fields=["task", "slot"], name="one_run_a_slot"),
-        )
+        constraints = (models.UniqueConstraint(fields=["task", "slot"], name="one_run_a_slot"),)
 
     def __str__(self) -> str:
         return f"{self.task} #{self.slot}"

@@ -47,7 +47,9 @@ def changes(conversation: Conversation, revision: int) -> tuple[int, list[Messag
     seq = Conversation.objects.values_list("seq", flat=True).get(pk=conversation.pk)
     if seq <= revision:
         return seq, []
-    return seq, list(messages_of(conversation.pk).filter(revision__gt=revision).order_by("seq")[:500])
+    return seq, list(
+        messages_of(conversation.pk).filter(revision__gt=revision).order_by("seq")[:500]
+    )
 
 
 def current_order(conversation: Conversation) -> OrderFacts | None:
@@ -72,7 +74,12 @@ def own_answer(customer: Customer, conversation: Conversation, message_id: str) 
 
 def pending_question(conversation: Conversation) -> Message | None:
     """The question that the assistant answered by asking which order is meant."""
-    last = messages_of(conversation.pk).filter(author=Message.Author.ASSISTANT).order_by("-seq").first()
+    last = (
+        messages_of(conversation.pk)
+        .filter(author=Message.Author.ASSISTANT)
+        .order_by("-seq")
+        .first()
+    )
     return last.answer_to if last is not None and last.choices else None
 
 

@@ -42,10 +42,11 @@ async def take_turn(question: Question) -> Turn:
 async def take_retry(customer: Customer, conversation: Conversation, answer_id: str) -> Turn:
     """Answer the same question again, after a failed or stopped answer."""
     turn = await in_db(conversations.begin_retry)(customer, conversation, answer_id)
-    assert turn.answer is not None
-    await events.messages_changed(conversation.public_id, [turn.answer])
-    if turn.answer.unfinished:
-        await _answer_with_model(turn.answer)
+    answers_now = turn.messages[1:]
+    await events.messages_changed(conversation.public_id, answers_now)
+    for answer in answers_now:
+        if answer.unfinished:
+            await _answer_with_model(answer)
     return turn
 
 

@@ -31,7 +31,11 @@ def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
     for name in _POSITIVE:
         if getattr(settings, name) <= 0:
             problems.append(
-                Error(f"{name} is {getattr(settings, name)}.", hint="Set it above 0.", id="inference.E001")
+                Error(
+                    f"{name} is {getattr(settings, name)}.",
+                    hint="Set it above 0.",
+                    id="inference.E001",
+                )
             )
     if settings.ENGINE not in ("vllm", "simulated"):
         problems.append(

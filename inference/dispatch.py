@@ -54,9 +54,7 @@ async def hosts() -> list[HostState]:
     return [h for h in await store().living_hosts() if h.model in (model, "")]
 
 
-def record_generation(
-    answer_id: str, end: Terminal, *, model: str, prompt_hash: str
-) -> Generation:
+def record_generation(answer_id: str, end: Terminal, *, model: str, prompt_hash: str) -> Generation:
     """Write what became of a run. Called in the transaction that writes the final text."""
     return Generation.objects.create(
         answer_id=answer_id,

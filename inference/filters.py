@@ -8,7 +8,7 @@ from django.utils.module_loading import import_string
 
 @dataclass(frozen=True, slots=True)
 class Trip:
-    """The filter stops the answer: keep the first ``keep`` code points, put ``replacement`` behind."""
+    """The filter stops the answer: the first ``keep`` code points stay, ``replacement`` follows."""
 
     reason: str
     keep: int

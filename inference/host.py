@@ -9,16 +9,17 @@ import logging
 import os
 import socket
 import time
+from collections.abc import Awaitable, Callable
 from uuid import uuid4
 
 from redis.exceptions import RedisError
 
 from inference.attempt import run_attempt
-from inference.engines.base import Engine
+from inference.engines.base import Engine, Request
 from inference.errors import EngineDead, InferenceError, LeaseLost
-from inference.messages import Lease, Outcome
+from inference.messages import Lease, Outcome, Sampling
 from inference.model_store import fingerprint
-from inference.store import HostState, JobStore
+from inference.store import HostState, JobStore, Partition
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +45,8 @@ class EngineHost:
         self._attempts: dict[str, tuple[Lease, asyncio.Task[None]]] = {}
         self._draining = asyncio.Event()
         self._doorbell = asyncio.Event()
-        self._dead: asyncio.Future[EngineDead] | None = None
+        self._dying = asyncio.Event()
+        self._death: EngineDead | None = None
         self._last_progress = time.monotonic()
         self._last_tokens = 0
         self._tokens_per_s = 0.0
@@ -55,7 +57,6 @@ class EngineHost:
         self._doorbell.set()
 
     async def run(self) -> None:
-        self._dead = asyncio.get_running_loop().create_future()
         beats = asyncio.create_task(self._forever(self._beat, _BEAT_S))
         try:
             await self.engine.start()
@@ -69,29 +70,29 @@ class EngineHost:
             await asyncio.gather(beats, return_exceptions=True)
             await self._forget()
             await self.engine.shutdown()
-        if self._dead.done():
-            raise self._dead.result()
+        if self._death is not None:
+            raise self._death
 
     async def _serve(self) -> None:
-        assert self._dead is not None
         loops = [
             asyncio.create_task(self._listen()),
             asyncio.create_task(self._forever(self._renew, self.conf.lease_s / 4)),
             asyncio.create_task(self._forever(self._check, _CHECK_S)),
         ]
         claims = asyncio.create_task(self._claim_until_drained())
+        dying = asyncio.create_task(self._dying.wait())
         try:
-            await asyncio.wait([claims, self._dead], return_when=asyncio.FIRST_COMPLETED)
-            if not self._dead.done():
+            await asyncio.wait([claims, dying], return_when=asyncio.FIRST_COMPLETED)
+            if self._death is None:
                 await claims
                 self.state = "draining"
                 await self._finish_running()
         finally:
             claims.cancel()
             await self._give_back_all()
-            for loop in loops:
+            for loop in (dying, *loops):
                 loop.cancel()
-            await asyncio.gather(claims, *loops, return_exceptions=True)
+            await asyncio.gather(claims, dying, *loops, return_exceptions=True)
 
     # ---- claiming ----------------------------------------------------------------------------
 
@@ -114,10 +115,10 @@ class EngineHost:
                 except TimeoutError:
                     pass
 
-    async def _claim(self, partition: object, free: int) -> int:
+    async def _claim(self, partition: Partition, free: int) -> int:
         try:
             leases = await self.store.claim(
-                partition,  # type: ignore[arg-type]
+                partition,
                 model=self.model,
                 host=self.name,
                 incarnation=self.incarnation,
@@ -169,9 +170,7 @@ class EngineHost:
                 await self._safely(self.store.release(lease, failed=True, reason=error.code))
             else:
                 reason = f"{error.code}: {error}"
-                await self._safely(
-                    self.store.finish(job_id, Outcome.FAILED, reason, lease=lease)
-                )
+                await self._safely(self.store.finish(job_id, Outcome.FAILED, reason, lease=lease))
         except RedisError as error:
             # Its lease runs out and another host goes on, or the journal takes it up again.
             logger.warning("answer %s lost its journal: %s", job_id, error)
@@ -182,18 +181,18 @@ class EngineHost:
             self._attempts.pop(job_id, None)
             self._doorbell.set()
 
-    async def _safely(self, call: object) -> None:
+    async def _safely(self, call: Awaitable[object]) -> None:
         try:
-            await call  # type: ignore[misc]
+            await call
         except (RedisError, InferenceError) as error:
             logger.info("a lease could not be given back, it will run out: %s", error)
 
     # ---- health ------------------------------------------------------------------------------
 
-    async def _forever(self, step: object, every_s: float) -> None:
+    async def _forever(self, step: Callable[[], Awaitable[None]], every_s: float) -> None:
         while True:
             try:
-                await step()  # type: ignore[operator]
+                await step()
             except RedisError as error:
                 logger.warning("Redis does not answer: %s", error)
             await asyncio.sleep(every_s)
@@ -241,9 +240,12 @@ class EngineHost:
             self._engine_died(EngineDead(f"answers run, but no token came for {silence:.0f} s"))
 
     def _engine_died(self, error: EngineDead) -> None:
-        if self._dead is not None and not self._dead.done():
-            logger.error("the engine is dead, giving %d answers back: %s", len(self._attempts), error)
-            self._dead.set_result(error)
+        if self._death is None:
+            logger.error(
+                "the engine is dead, giving %d answers back: %s", len(self._attempts), error
+            )
+            self._death = error
+            self._dying.set()
 
     # ---- the end -----------------------------------------------------------------------------
 
@@ -254,7 +256,7 @@ class EngineHost:
             await asyncio.wait(tasks, timeout=self.conf.drain_s)
 
     async def _give_back_all(self) -> None:
-        died = self._dead is not None and self._dead.done()
+        died = self._death is not None
         held = list(self._attempts.values())
         for _, task in held:
             task.cancel()
@@ -271,9 +273,6 @@ class EngineHost:
 
     async def _warm_up(self) -> None:
         """Run one short prompt: the first customer does not pay for lazy start-up."""
-        from inference.engines.base import Request
-        from inference.messages import Sampling
-
         prompt = tuple(self.engine.tokenizer.encode("Hello, is anybody there?"))
         request = Request(
             id=f"warm-up-{self.incarnation}",

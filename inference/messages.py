@@ -193,9 +193,7 @@ def decode_entry(fields: dict[bytes, bytes]) -> Entry:
 
 
 def _terminal(fields: dict[bytes, bytes]) -> Terminal:
-    detail = (
-        msgspec.json.decode(fields[b"detail"], type=Detail) if fields[b"detail"] else Detail()
-    )
+    detail = msgspec.json.decode(fields[b"detail"], type=Detail) if fields[b"detail"] else Detail()
     times: dict[str, Any] = {
         name: int(fields[name.encode()] or 0)
         for name in ("created_us", "claimed_us", "first_token_us", "finished_us")

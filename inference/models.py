@@ -5,7 +5,7 @@ from django.db.models import Q
 
 
 class Generation(models.Model):
-    """One answer's way through the engine. Times come from Redis's clock; texts are not kept here."""
+    """One answer's way through the engine. Times are from Redis's clock; no text is kept here."""
 
     class Outcome(models.TextChoices):
         DONE = "done", "Done"

@@ -195,7 +195,7 @@ class JobStore:
 
     async def forget_host(self, host: str) -> None:
         await self.redis.zrem(self.BEATS, host)
-        await self.redis.hdel(self.STATES, host)
+        await self.redis.hdel(self.STATES, host)  # type: ignore[misc]
 
     async def claim(
         self, partition: Partition, *, model: str, host: str, incarnation: str, count: int

@@ -80,7 +80,9 @@ class ChatTokenizer:
         )
         marks = outline.split(_CONTENT)
         if len(marks) != len(messages) + 1:
-            raise ModelNotPrepared(f"the chat template of {self.folder} does not show each message once")
+            raise ModelNotPrepared(
+                f"the chat template of {self.folder} does not show each message once"
+            )
         ids = self._marks(marks[0])
         for message, mark in zip(messages, marks[1:], strict=True):
             ids += self.encode(message.content.strip())

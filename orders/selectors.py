@@ -117,8 +117,8 @@ def pick_order(
     ]
     if not orders:
         return None
-    if named := _named_by_restaurant(orders, text):
-        return _one_of(named, "restaurant")
+    if same_restaurant := _named_by_restaurant(orders, text):
+        return _one_of(same_restaurant, "restaurant")
     active = [order for order in orders if order.active]
     return _one_of(active, "active") if active else Picked(orders[0], "latest")
 

@@ -5,6 +5,7 @@ A value that cannot be read stops the process at once with the variable's name. 
 must satisfy together is checked by the apps (``manage.py check``).
 """
 
+import logging
 import sys
 from pathlib import Path
 
@@ -30,14 +31,17 @@ try:
     ALLOWED_HOSTS = env.list(
         "ALLOWED_HOSTS", default=["127.0.0.1", "localhost", "[::1]"] if DEBUG else []
     )
-    CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+    CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
     # ---- backing services ------------------------------------------------------------------
     REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
     INFERENCE_REDIS_URL = env.str("INFERENCE_REDIS_URL", default=REDIS_URL)
     CHANNEL_REDIS_URLS = env.list("CHANNEL_REDIS_URLS", default=[REDIS_URL])
     CACHE_REDIS_URL = env.str("CACHE_REDIS_URL", default=REDIS_URL)
-    CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default=REDIS_URL)
+    # Celery has a scheme of its own for Unix sockets.
+    CELERY_BROKER_URL = env.str(
+        "CELERY_BROKER_URL", default=REDIS_URL.replace("unix://", "redis+socket://")
+    )
     DATABASE = env.dj_db_url(
         "DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'db.sqlite3'}", conn_max_age=600
     )
@@ -68,7 +72,7 @@ try:
     #: ``uni``, ``mp`` or ``ray``; empty lets vLLM choose.
     ENGINE_DISTRIBUTED_EXECUTOR = env.str("ENGINE_DISTRIBUTED_EXECUTOR", default="")
     #: vLLM's own JSON, such as {"method": "ngram", "num_speculative_tokens": 4, …}; empty is off.
-    ENGINE_SPECULATIVE_CONFIG = env.json("ENGINE_SPECULATIVE_CONFIG", default="{}")
+    ENGINE_SPECULATIVE_CONFIG = env.json("ENGINE_SPECULATIVE_CONFIG", default={})
     ENGINE_SCHEDULING_POLICY = env.str("ENGINE_SCHEDULING_POLICY", default="priority")
     ENGINE_QUANTIZATION = env.str("ENGINE_QUANTIZATION", default="")
     ENGINE_KV_CACHE_DTYPE = env.str("ENGINE_KV_CACHE_DTYPE", default="auto")
@@ -80,7 +84,9 @@ try:
     # ---- inference -------------------------------------------------------------------------
     INFERENCE_PARTITIONS = env.int("INFERENCE_PARTITIONS", default=1)
     #: Seconds of silence after which a host's jobs go to another host.
-    INFERENCE_LEASE_S = env.float("INFERENCE_LEASE_S", default=2.0 if ENGINE == "simulated" else 5.0)
+    INFERENCE_LEASE_S = env.float(
+        "INFERENCE_LEASE_S", default=2.0 if ENGINE == "simulated" else 5.0
+    )
     #: Times a failed job is tried again, each time by another process incarnation.
     INFERENCE_MAX_RETRIES = env.int("INFERENCE_MAX_RETRIES", default=2)
     #: Seconds over which the host gathers text after an answer's first write.
@@ -111,7 +117,7 @@ try:
     #: Seconds between two sweeps for answers that nobody dispatched or finalised.
     ASSISTANT_SWEEP_S = env.float("ASSISTANT_SWEEP_S", default=2.0)
 
-    LOG_LEVEL = env.log_level("LOG_LEVEL", default="INFO")
+    LOG_LEVEL = env.log_level("LOG_LEVEL", default=logging.INFO)
 except EnvError as error:
     sys.exit(f"Settings: {error}. Correct the environment variable or the .env file.")
 

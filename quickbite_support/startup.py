@@ -33,5 +33,5 @@ class WithStartup:
 async def _start() -> None:
     try:
         await in_db(prompts.warm_up)()
-    except Exception as error:  # noqa: BLE001  (readyz says what is missing)
+    except Exception as error:
         logger.warning("start-up work failed, the first question does it again: %s", error)

@@ -59,7 +59,7 @@ class Engine(Protocol):
     def stats(self) -> EngineStats: ...
 
     async def check(self) -> None:
-        """Raise ``EngineDead`` unless the engine's own loop answers; may take as long as it hangs."""
+        """Raise ``EngineDead`` unless the engine's own loop answers; waits while it hangs."""
         ...
 
     async def shutdown(self) -> None:

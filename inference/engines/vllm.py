@@ -43,7 +43,9 @@ def _prepare_environment() -> None:
     os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
     os.environ["VLLM_RPC_BASE_PATH"] = str(_socket_folder())
     # The variables below matter on the CPU alone; setting them elsewhere does no harm.
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = (
+        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    )
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(settings.ENGINE_CPU_KV_CACHE_GIB))
     os.environ.setdefault("OMP_NUM_THREADS", str(cores))
     if settings.ENGINE_CPU_THREADS_BIND != "auto":
@@ -134,7 +136,7 @@ class VllmEngine:
 
         engine = self
 
-        class Stats(StatLoggerBase):
+        class Stats(StatLoggerBase):  # type: ignore[misc]
             def __init__(self, vllm_config: Any, engine_index: int = 0) -> None:
                 pass
 

@@ -4,37 +4,65 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
-    dependencies = [
-    ]
+    dependencies = []
 
     operations = [
         migrations.CreateModel(
-            name='Generation',
+            name="Generation",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('answer_id', models.UUIDField(editable=False, unique=True)),
-                ('outcome', models.CharField(choices=[('done', 'Done'), ('stopped', 'Stopped by the customer'), ('claimed', 'Taken over by an agent'), ('guarded', 'Cut by the guard'), ('expired', 'Deadline passed'), ('failed', 'Failed')], max_length=16)),
-                ('reason', models.CharField(blank=True, max_length=300)),
-                ('finish_reason', models.CharField(blank=True, max_length=32)),
-                ('model', models.CharField(blank=True, max_length=128)),
-                ('prompt_hash', models.CharField(blank=True, max_length=64)),
-                ('host', models.CharField(blank=True, max_length=128)),
-                ('attempts', models.PositiveSmallIntegerField(default=0)),
-                ('queued_at', models.DateTimeField(null=True)),
-                ('started_at', models.DateTimeField(null=True)),
-                ('first_token_at', models.DateTimeField(null=True)),
-                ('finished_at', models.DateTimeField(null=True)),
-                ('prompt_tokens', models.PositiveIntegerField(default=0)),
-                ('cached_tokens', models.PositiveIntegerField(default=0)),
-                ('output_tokens', models.PositiveIntegerField(default=0)),
+                (
+                    "id",
+                    models.BigAutoField(
+                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
+                    ),
+                ),
+                ("answer_id", models.UUIDField(editable=False, unique=True)),
+                (
+                    "outcome",
+                    models.CharField(
+                        choices=[
+                            ("done", "Done"),
+                            ("stopped", "Stopped by the customer"),
+                            ("claimed", "Taken over by an agent"),
+                            ("guarded", "Cut by the guard"),
+                            ("expired", "Deadline passed"),
+                            ("failed", "Failed"),
+                        ],
+                        max_length=16,
+                    ),
+                ),
+                ("reason", models.CharField(blank=True, max_length=300)),
+                ("finish_reason", models.CharField(blank=True, max_length=32)),
+                ("model", models.CharField(blank=True, max_length=128)),
+                ("prompt_hash", models.CharField(blank=True, max_length=64)),
+                ("host", models.CharField(blank=True, max_length=128)),
+                ("attempts", models.PositiveSmallIntegerField(default=0)),
+                ("queued_at", models.DateTimeField(null=True)),
+                ("started_at", models.DateTimeField(null=True)),
+                ("first_token_at", models.DateTimeField(null=True)),
+                ("finished_at", models.DateTimeField(null=True)),
+                ("prompt_tokens", models.PositiveIntegerField(default=0)),
+                ("cached_tokens", models.PositiveIntegerField(default=0)),
+                ("output_tokens", models.PositiveIntegerField(default=0)),
             ],
             options={
-                'ordering': ('-id',),
-                'indexes': [models.Index(fields=['-finished_at'], name='inference_g_finishe_7322cc_idx')],
-                'constraints': [models.CheckConstraint(condition=models.Q(('outcome__in', ['done', 'stopped', 'claimed', 'guarded', 'expired', 'failed'])), name='generation_outcome_known')],
+                "ordering": ("-id",),
+                "indexes": [
+                    models.Index(fields=["-finished_at"], name="inference_g_finishe_7322cc_idx")
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            (
+                                "outcome__in",
+                                ["done", "stopped", "claimed", "guarded", "expired", "failed"],
+                            )
+                        ),
+                        name="generation_outcome_known",
+                    )
+                ],
             },
         ),
     ]

