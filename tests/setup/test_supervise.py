@@ -1,6 +1,8 @@
 """A whole run, from start to stop, with small programs in place of the real ones."""
 
 import os
+import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -22,28 +24,29 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 class Run:
     """One ``stub_run``, its output, and the processes that belong to it."""
 
-    def __init__(self, var: Path, web: str = "healthy") -> None:
+    def __init__(self, var: Path, web: str = "healthy", *, under_make: bool = False) -> None:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
         self.options = Options(engine="simulated", port=self.port, var=var, hardware="cpu")
         self.output = var.parent / "output.txt"
         self.mark = str(var).encode()
+        command = [
+            sys.executable,
+            "-m",
+            "tests.setup.stub_run",
+            "run",
+            str(self.port),
+            str(var),
+            web,
+        ]
+        if under_make:
+            makefile = var.parent / "Makefile"
+            makefile.write_text(f"run:\n\t@exec {shlex.join(command)}\n")
+            command = ["make", "--no-print-directory", "-f", str(makefile), "run"]
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "tests.setup.stub_run",
-                    "run",
-                    str(self.port),
-                    str(var),
-                    web,
-                ],
-                cwd=REPOSITORY,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
+                command, cwd=REPOSITORY, stdout=output, stderr=output, start_new_session=True
             )
 
     def text(self) -> str:
@@ -83,8 +86,8 @@ def wait_for(
 def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
     runs: list[Run] = []
 
-    def start(web: str = "healthy") -> Run:
-        runs.append(Run(tmp_path / "var", web))
+    def start(web: str = "healthy", *, under_make: bool = False) -> Run:
+        runs.append(Run(tmp_path / "var", web, under_make=under_make))
         return runs[-1]
 
     yield start
@@ -95,7 +98,7 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
         run.process.wait()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_a_stop_signal_ends_every_process(start: Callable[..., Run], number: int) -> None:
     run = start()
     run.wait_until_ready()
@@ -107,19 +110,20 @@ def test_a_stop_signal_ends_every_process(start: Callable[..., Run], number: int
     assert run.text().endswith("Stopping everything …\nStopped.\n")
 
 
-def test_redis_stops_last(start: Callable[..., Run]) -> None:
-    run = start()
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_to_make_alone_ends_every_process(
+    start: Callable[..., Run], tmp_path: Path, number: int
+) -> None:
+    """Ctrl-C reaches the whole group; a script that runs `make run` signals make alone."""
+    run = start(under_make=True)
     run.wait_until_ready()
 
-    run.process.send_signal(signal.SIGINT)
-    run.process.wait(timeout=20)
+    run.process.send_signal(number)
 
-    stopped = [
-        line.split("stopped: ")[1].split()[0]
-        for line in run.log("supervisord").splitlines()
-        if "stopped: " in line
-    ]
-    assert stopped == ["worker", "web", "redis"]
+    assert run.process.wait(timeout=20) == -number
+    wait_for(lambda: run.members() == [], run.members)
+    wait_for(lambda: run.text().endswith("Stopping everything …\nStopped.\n"), run.text)
 
 
 @pytest.mark.parametrize("victim", ["make run itself", "supervisor"])
@@ -167,27 +171,27 @@ def test_a_process_that_keeps_dying_is_named_with_its_last_words_and_its_log(
     assert "restarted; waiting 2 s first" in run.log("web")
 
 
-def test_a_second_run_in_the_same_folder_is_refused(start: Callable[..., Run]) -> None:
-    run = start()
-    run.wait_until_ready()
-
-    with pytest.raises(SetupProblem, match="already running in this checkout"):
-        checks.check_not_running(run.options.supervisor_socket)
-    with pytest.raises(SetupProblem, match=f"Port {run.port} is in use"):
-        checks.check_port(run.port)
-
-    run.process.send_signal(signal.SIGINT)
-    run.process.wait(timeout=20)
-    checks.check_not_running(run.options.supervisor_socket)
-    checks.check_port(run.port)
-
-
-def test_redis_is_reachable_by_this_user_only(start: Callable[..., Run]) -> None:
+def test_redis_is_private_a_second_run_is_refused_and_redis_stops_last(
+    start: Callable[..., Run],
+) -> None:
     run = start()
     run.wait_until_ready()
 
     assert run.options.redis_socket.stat().st_mode & 0o777 == 0o700
     assert run.options.redis_socket.parent.stat().st_mode & 0o077 == 0
+    with pytest.raises(SetupProblem, match="already running in this checkout"):
+        checks.check_not_running(run.options.supervisor_socket)
+    with pytest.raises(SetupProblem, match=f"Port {run.port} is in use"):
+        checks.check_port(run.port)
+
+    run.process.send_signal(signal.SIGTERM)
+    run.process.wait(timeout=20)
+
+    checks.check_not_running(run.options.supervisor_socket)
+    checks.check_port(run.port)
+    log = run.log("supervisord").splitlines()
+    stopped = [line.split("stopped: ")[1].split()[0] for line in log if "stopped: " in line]
+    assert stopped == ["worker", "web", "redis"]
 
 
 def command_line(pid: int) -> bytes:
