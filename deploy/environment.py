@@ -83,7 +83,15 @@ def _runs(python: Path) -> bool:
 
 
 def _pip_install(options: Options, files: list[Path]) -> None:
-    command = [VENV_PYTHON, "-m", "pip", "install", "--no-input", "--progress-bar", "off"]
+    command: list[str | Path] = [
+        VENV_PYTHON,
+        "-m",
+        "pip",
+        "install",
+        "--no-input",
+        "--progress-bar",
+        "off",
+    ]
     command += ["--disable-pip-version-check"]
     for file in files:
         command += ["-r", file]
@@ -138,7 +146,7 @@ def remove_unwanted(options: Options) -> None:
     site_packages = next((VENV / "lib").glob("python3.*/site-packages"))
     present = [name for name in UNWANTED if any(site_packages.glob(f"{name}-*.dist-info"))]
     if present:
-        command = [VENV_PYTHON, "-m", "pip", "uninstall", "--yes", *present]
+        command: list[str | Path] = [VENV_PYTHON, "-m", "pip", "uninstall", "--yes", *present]
         run_logged(command, log=options.logs / "pip-uninstall.log", cwd=REPOSITORY)
 
 

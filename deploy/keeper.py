@@ -20,7 +20,7 @@ from deploy.launch import end_with_parent
 
 PR_SET_CHILD_SUBREAPER = 36
 #: Seconds that everything together may take to stop before it is killed.
-STOP_LIMIT_S = 60.0
+STOP_LIMIT_S = 80.0
 #: Seconds that a process without its parent has to end by itself. Python's resource tracker, for
 #: one, outlives its process by a moment to remove shared memory that was left behind.
 ORPHAN_GRACE_S = 2.0

@@ -32,9 +32,9 @@ class Process:
 
 
 def processes(options: Options) -> list[Process]:
-    manage = [VENV_PYTHON, REPOSITORY / "manage.py"]
-    daphne = [VENV_PYTHON, "-m", "daphne"]
-    celery = [VENV_PYTHON, "-m", "celery", "--app", "quickbite_support"]
+    manage: list[str | Path] = [VENV_PYTHON, REPOSITORY / "manage.py"]
+    daphne: list[str | Path] = [VENV_PYTHON, "-m", "daphne"]
+    celery: list[str | Path] = [VENV_PYTHON, "-m", "celery", "--app", "quickbite_support"]
     return [
         Process("redis", "Redis", _redis_command(options), needs_redis=False),
         Process(
@@ -46,7 +46,7 @@ def processes(options: Options) -> list[Process]:
             "engine",
             "the engine",
             [*manage, "run_engine_host"],
-            stop_s=25,  # 15 s of draining, and the engine's own shutdown
+            stop_s=50,  # 15 s of draining, then the engine's own end: 5 to 25 s on a busy machine
             term_children=False,
         ),
         Process(

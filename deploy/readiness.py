@@ -103,10 +103,11 @@ class Patience:
         self._started = time.monotonic()
         self._said: tuple[str, float] = ("", 0.0)
 
-    def line(self, awaited: str) -> str | None:
+    def line(self, awaited: str, *, after: float = 0) -> str | None:
+        """What to say now, if anything; nothing during the first ``after`` seconds."""
         now = time.monotonic()
         text, at = self._said
-        if awaited == text and now - at < HEARTBEAT_S:
+        if now - self._started < after or awaited == text and now - at < HEARTBEAT_S:
             return None
         self._said = (awaited, now)
         return f"    … {awaited} ({now - self._started:.0f} s)"

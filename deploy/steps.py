@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from pathlib import Path
 
 from deploy import checks, environment, processes, supervise
 from deploy.console import SetupProblem, step
@@ -27,7 +28,7 @@ def prepare_data(options: Options) -> None:
 
 def manage(options: Options, *arguments: str) -> None:
     """Run a management command with its output on the terminal; a failure ends the set-up."""
-    command = [VENV_PYTHON, REPOSITORY / "manage.py", *arguments]
+    command: list[str | Path] = [VENV_PYTHON, REPOSITORY / "manage.py", *arguments]
     result = subprocess.run(
         command, cwd=REPOSITORY, env=processes.environment(options), check=False
     )

@@ -34,9 +34,7 @@ def run(options: Options) -> int:
         try:
             return watch(options, programs, keeper, stop)
         finally:
-            if keeper.poll() is None:
-                keeper.send_signal(signal.SIGTERM)
-                keeper.wait()  # it keeps a limit of its own
+            stop_keeper(keeper)
             say("Stopped.")
 
 
@@ -83,8 +81,8 @@ def watch(
                 f"supervisor ended with {keeper.returncode}. "
                 f"Read {options.logs / 'supervisord.log'}"
             )
-        for line in trouble.news():
-            say(line)
+        for news in trouble.news():
+            say(news)
         if not ready:
             if hopeless := trouble.hopeless():
                 raise SetupProblem(f"Giving up. {hopeless}")
@@ -99,6 +97,17 @@ def watch(
 
 
 # ---- stopping -----------------------------------------------------------------------------------
+
+
+def stop_keeper(keeper: subprocess.Popen[bytes]) -> None:
+    """Returns when everything has stopped; the keeper kills what takes too long."""
+    if keeper.poll() is None:
+        keeper.send_signal(signal.SIGTERM)
+    patience = readiness.Patience()
+    while keeper.poll() is None:
+        if line := patience.line("waiting for running answers and the engine to end", after=5):
+            say(line)
+        time.sleep(0.1)
 
 
 class StopRequest:

@@ -223,7 +223,8 @@ def _write_gguf_model(model: GgufModel, folder: Path, report: Report) -> dict[st
 def _convert(gguf: Path, folder: Path, report: Report) -> None:
     """Run the conversion as a process of its own, saying every few seconds that it still works."""
     report(f"Converting to safetensors ({gguf.stat().st_size / 1e6:.0f} MB, up to a minute) …")
-    command = [sys.executable, "-m", "inference.model_preparation.convert", gguf, folder]
+    command: list[str | Path] = [sys.executable, "-m", "inference.model_preparation.convert"]
+    command += [gguf, folder]
     # Everything it needs is in the file: the hub must not be asked, nor the terminal written to.
     environment = os.environ | {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_VERBOSITY": "error"}
     started = time.monotonic()
