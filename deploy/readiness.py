@@ -107,7 +107,7 @@ class Patience:
         """What to say now, if anything; nothing during the first ``after`` seconds."""
         now = time.monotonic()
         text, at = self._said
-        if now - self._started < after or awaited == text and now - at < HEARTBEAT_S:
+        if now - self._started < after or (awaited == text and now - at < HEARTBEAT_S):
             return None
         self._said = (awaited, now)
         return f"    … {awaited} ({now - self._started:.0f} s)"
