@@ -9,6 +9,7 @@ import logging
 import sys
 from pathlib import Path
 
+from django.templatetags.static import static
 from environs import Env, EnvError
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -212,6 +213,7 @@ LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True
+FORMAT_MODULE_PATH = ["quickbite_support.formats"]
 
 STATIC_URL = "/static/"
 STATIC_ROOT = VAR_DIR / "static"
@@ -259,6 +261,58 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": ASSISTANT_SWEEP_S},
     },
     "forget-runs": {"task": "assistant.forget_runs", "schedule": 600.0},
+}
+
+# ---- admin -------------------------------------------------------------------------------------
+
+#: The theme's ramps hold the values of ``assistant/static/assistant/tokens.css``, which has no
+#: names for the steps between them.
+UNFOLD = {
+    "SITE_TITLE": "QuickBite Support",
+    "SITE_HEADER": "QuickBite Support",
+    "SITE_SUBHEADER": f"Times in {TIME_ZONE}",
+    "SITE_ICON": lambda request: static("assistant/icon.svg"),
+    "SITE_FAVICONS": [
+        {
+            "rel": "icon",
+            "type": "image/svg+xml",
+            "href": lambda request: static("assistant/icon.svg"),
+        }
+    ],
+    "SHOW_VIEW_ON_SITE": False,
+    "ENVIRONMENT": "quickbite_support.dashboard.environment",
+    "DASHBOARD_CALLBACK": "quickbite_support.dashboard.dashboard",
+    "STYLES": [lambda request: static("quickbite_support/admin.css")],
+    "SIDEBAR": {"navigation": "quickbite_support.navigation.sidebar"},
+    "BORDER_RADIUS": "8px",
+    "COLORS": {
+        "base": {
+            "50": "#faf7f3",
+            "100": "#f5f0ea",
+            "200": "#e8e0d8",
+            "300": "#d6ccc3",
+            "400": "#b5a99f",
+            "500": "#7b6f66",
+            "600": "#6a5f57",
+            "700": "#4d443d",
+            "800": "#393129",
+            "900": "#1f1b18",
+            "950": "#161311",
+        },
+        "primary": {
+            "50": "#fdf5ef",
+            "100": "#fdeee4",
+            "200": "#fbd9c4",
+            "300": "#fbbd98",
+            "400": "#ff9d6c",
+            "500": "#f47a3c",
+            "600": "#c2410c",
+            "700": "#b33a0a",
+            "800": "#9a3412",
+            "900": "#6b2710",
+            "950": "#3b2318",
+        },
+    },
 }
 
 # ---- logging -----------------------------------------------------------------------------------

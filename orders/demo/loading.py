@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.contrib.auth.hashers import make_password
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db import transaction
 
 from orders.feed import OrderEventIn
@@ -139,9 +139,12 @@ def _load_users() -> None:
             is_staff=True,
             is_superuser=superuser,
         )
-        for name, superuser in people.STAFF
+        for name, superuser, _ in people.STAFF
     ]
     User.objects.bulk_create(customers + staff, ignore_conflicts=True)
+    for name, _, role in people.STAFF:
+        for group in Group.objects.filter(name=role):
+            group.user_set.add(User.objects.get(username=name))
 
 
 def new_order(number: str, row: Row, cast: Cast, now: datetime, *, speed: float = 1) -> NewOrder:

@@ -44,7 +44,8 @@ CUSTOMERS = (
     Person("priya", "Priya Nair", "Redstone", "86 Mesa Trail", "Please call on arrival"),
 )
 
-STAFF = (("editor", False), ("admin", True))  # username, superuser
+# Username, superuser, and the group whose rights the person has, where the deployment has it.
+STAFF = (("editor", False, "Staff editors"), ("admin", True, ""))
 
 RESTAURANTS = (
     Kitchen(

@@ -1,0 +1,57 @@
+"""The admin's sidebar: four rooms, and in each what this person may see."""
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+
+_ROOMS: dict[str, tuple[tuple[str, str, str], ...]] = {
+    "Conversations": (
+        ("Conversations", "forum", "assistant.conversation"),
+        ("Messages", "chat_bubble", "assistant.message"),
+    ),
+    "Orders": (
+        ("Orders", "receipt_long", "orders.order"),
+        ("Customers", "person", "orders.customer"),
+        ("Restaurants", "restaurant", "orders.restaurant"),
+        ("Riders", "pedal_bike", "orders.rider"),
+        ("Order events", "timeline", "orders.orderevent"),
+    ),
+    "Assistant’s prompt": (
+        ("System text", "article", "assistant.systemtext"),
+        ("Policies", "gavel", "assistant.policy"),
+        ("Example exchanges", "question_answer", "assistant.promptexample"),
+        ("Prompt versions", "history", "assistant.promptversion"),
+    ),
+    "Operations": (
+        ("Generations", "memory", "inference.generation"),
+        ("Periodic runs", "schedule", "assistant.periodicrun"),
+        ("Users", "badge", "auth.user"),
+        ("Groups", "group", "auth.group"),
+    ),
+}
+
+
+def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
+    rooms: list[dict[str, Any]] = [
+        {
+            "items": [
+                {"title": "Dashboard", "icon": "space_dashboard", "link": reverse("admin:index")}
+            ]
+        }
+    ]
+    for title, entries in _ROOMS.items():
+        items = [_item(*entry) for entry in entries if _may_see(request, entry[2])]
+        if items:
+            rooms.append({"title": title, "separator": True, "items": items})
+    return rooms
+
+
+def _item(title: str, icon: str, model: str) -> dict[str, Any]:
+    url = reverse(f"admin:{model.replace('.', '_')}_changelist")
+    return {"title": title, "icon": icon, "link": url}
+
+
+def _may_see(request: HttpRequest, model: str) -> bool:
+    app, name = model.split(".")
+    return any(request.user.has_perm(f"{app}.{act}_{name}") for act in ("view", "change"))
