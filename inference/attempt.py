@@ -1,16 +1,29 @@
 """One attempt at one answer: from a lease to its end, whatever happens on the way."""
 
 import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import TypeVar
+
+from redis.exceptions import RedisError
 
 from inference.engines.base import Engine, Request
-from inference.errors import JournalGap
+from inference.errors import EngineAborted, JournalGap
 from inference.filters import TextFilter, Trip, make_filter
 from inference.journal import read
 from inference.messages import Detail, Lease, Outcome
 from inference.store import JobStore
 from inference.tokenizer import Detokenizer
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+#: Seconds between two tries while Redis is away: the first and the longest pause.
+_PAUSE_S, _LONGEST_PAUSE_S = 0.05, 0.5
 
 
 @dataclass(slots=True)
@@ -25,14 +38,15 @@ class JournalWriter:
     """Writes what is new in an answer: the first text at once, later text gathered.
 
     The writer keeps the whole answer and its own place in it, so that it can send a tail again
-    that Redis lost.
+    that Redis lost. While Redis is away it goes on trying until the answer's time is over.
     """
 
-    def __init__(self, store: JobStore, lease: Lease, answer: _Answer, coalesce_s: float) -> None:
+    def __init__(self, store: JobStore, lease: Lease, answer: _Answer) -> None:
         self._store, self._lease, self._answer = store, lease, answer
-        self._coalesce_s = coalesce_s
-        self.sent_ids = len(answer.ids)
-        self.sent_chars = len(answer.text)
+        self._coalesce_s = store.conf.coalesce_s
+        self._kept = len(answer.ids)
+        self._sent_ids = len(answer.ids)
+        self._sent_chars = len(answer.text)
         self._changed = asyncio.Event()
         self._closing = asyncio.Event()
 
@@ -49,7 +63,7 @@ class JournalWriter:
             await self._changed.wait()
             self._changed.clear()
             await self.flush()
-            if self.sent_chars:  # until there is text to see, nothing waits
+            if self._sent_chars:  # until there is text to see, nothing waits
                 # Wake at the end of the answer rather than after the pause.
                 try:
                     async with asyncio.timeout(self._coalesce_s):
@@ -58,15 +72,79 @@ class JournalWriter:
                     pass
         await self.flush()
 
+    async def begin(self) -> None:
+        """Journal that this attempt stands on the ids that it was made with."""
+        while True:
+            try:
+                await insist(self._lease, lambda: self._store.begin(self._lease, self._sent_ids))
+                return
+            except JournalGap as gap:
+                self._step_back(gap)
+
     async def flush(self) -> None:
-        ids, text = self._answer.ids[self.sent_ids :], self._answer.text[self.sent_chars :]
-        if not ids and not text:
-            return
-        until_chars = self.sent_chars + len(text)
-        self.sent_ids = await self._store.append(
-            self._lease, expected=self.sent_ids, ids=ids, at=self.sent_chars, text=text
+        while True:
+            ids = self._answer.ids[self._sent_ids :]
+            text = self._answer.text[self._sent_chars :]
+            if not ids and not text:
+                return
+            try:
+                await insist(self._lease, lambda: self._append(ids, text))  # noqa: B023
+            except JournalGap as gap:
+                self._step_back(gap)
+                await self.begin()
+                continue
+            self._sent_ids += len(ids)
+            self._sent_chars += len(text)
+
+    async def _append(self, ids: list[int], text: str) -> int:
+        return await self._store.append(
+            self._lease, expected=self._sent_ids, ids=ids, at=self._sent_chars, text=text
         )
-        self.sent_chars = until_chars
+
+    def _step_back(self, gap: JournalGap) -> None:
+        """Redis came back without its last second: what is missing is still here.
+
+        The ids begin again where this attempt began: whether Redis lost that entry too, nobody
+        can tell.
+        """
+        logger.info("answer %s is written again: %s", self._lease.job.id, gap)
+        self._sent_ids = min(gap.length, self._kept)
+        self._sent_chars = gap.chars
+
+    async def finish(self, outcome: Outcome, reason: str, detail: Detail) -> bool:
+        """Write what is left and the end; False if the answer was ended by somebody else."""
+        while True:
+            await self.flush()
+            try:
+                return await insist(
+                    self._lease,
+                    lambda: self._store.finish(
+                        self._lease.job.id,
+                        outcome,
+                        reason,
+                        lease=self._lease,
+                        expected=self._sent_ids,
+                        detail=detail,
+                    ),
+                )
+            except JournalGap as gap:
+                self._step_back(gap)
+                await self.begin()
+
+
+async def insist(lease: Lease, call: Callable[[], Awaitable[T]]) -> T:
+    """Call until Redis answers; raises its error once the answer's time is over."""
+    pause = _PAUSE_S
+    while True:
+        try:
+            return await call()
+        except RedisError as error:
+            if time.monotonic() + pause > lease.ends_at:
+                raise
+            if pause == _PAUSE_S:
+                logger.warning("answer %s waits for Redis: %s", lease.job.id, error)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_S)
 
 
 async def run_attempt(
@@ -78,26 +156,28 @@ async def run_attempt(
     what becomes of the job then.
     """
     job = lease.job
-    released = ""
-    kept: list[int] = []
+    answer = _Answer(ids=[])
     if lease.length:
-        transcript = await read(store, job.id)
-        kept, released = engine.tokenizer.whole(transcript.ids), transcript.text
-        await store.begin(lease, len(kept))
-    answer = _Answer(ids=list(kept), text=released)
-    text_filter = make_filter(filter_path, job.filter_context)
-    detokenizer = Detokenizer(engine.tokenizer)
-    writer = JournalWriter(store, lease, answer, store.conf.coalesce_s)
-    stream = _Stream(answer, text_filter, detokenizer, skip=len(released))
-    trip = stream.add(kept, new=False)
+        transcript = await insist(lease, lambda: read(store, job.id))
+        if transcript.end is not None:
+            return False
+        answer = _Answer(ids=engine.tokenizer.whole(transcript.ids), text=transcript.text)
+    kept = tuple(answer.ids)
+    writer = JournalWriter(store, lease, answer)
+    if lease.length:
+        await writer.begin()
+    stream = _Stream(
+        answer, make_filter(filter_path, job.filter_context), Detokenizer(engine.tokenizer)
+    )
+    trip = stream.replay()
     finish_reason, cached = _already_ended(engine, lease, kept), 0
     if trip is None and not finish_reason:
-        pump = asyncio.create_task(writer.pump())
+        pump = asyncio.create_task(writer.pump(), name=f"journal-{job.id}")
         try:
             request = Request(
                 id=f"{job.id}:{lease.attempt}",
                 prompt_ids=job.prompt_ids,
-                generated=tuple(kept),
+                generated=kept,
                 sampling=job.sampling,
                 priority=int(job.priority),
             )
@@ -108,6 +188,9 @@ async def run_attempt(
                     writer.changed()
                     if pump.done() or trip is not None:
                         break
+                else:
+                    if not finish_reason:
+                        raise EngineAborted("the engine ended an answer without saying why")
             if trip is None and not pump.done():
                 trip = stream.close()
             writer.close()
@@ -117,28 +200,41 @@ async def run_attempt(
             await asyncio.gather(pump, return_exceptions=True)
     elif trip is None:
         trip = stream.close()
-    await writer.flush()
-    return await _finish(store, lease, writer, trip, finish_reason, cached, host)
+    detail = Detail(
+        finish_reason=finish_reason,
+        host=host,
+        keep=trip.keep if trip else None,
+        replacement=trip.replacement if trip else "",
+        prompt_tokens=len(job.prompt_ids),
+        cached_tokens=cached,
+    )
+    if trip is not None:
+        return await writer.finish(Outcome.GUARDED, trip.reason, detail)
+    return await writer.finish(Outcome.DONE, "", detail)
 
 
 class _Stream:
     """Ids in, shown text out; skips what an earlier attempt has shown."""
 
-    def __init__(
-        self, answer: _Answer, text_filter: TextFilter, detokenizer: Detokenizer, *, skip: int
-    ) -> None:
+    def __init__(self, answer: _Answer, text_filter: TextFilter, detokenizer: Detokenizer) -> None:
         self._answer, self._filter, self._detokenizer = answer, text_filter, detokenizer
-        self._skip = skip
+        self._skip = len(answer.text)
 
-    def add(self, ids: list[int] | tuple[int, ...], *, new: bool = True) -> Trip | None:
-        if new:
-            self._answer.ids.extend(ids)
-        verdict = self._filter.feed(self._detokenizer.feed(ids))
-        self._release(verdict.release)
-        return verdict.trip
+    def replay(self) -> Trip | None:
+        """Bring filter and detokenizer to where the earlier attempts were."""
+        return self._feed(self._answer.ids)
+
+    def add(self, ids: tuple[int, ...]) -> Trip | None:
+        self._answer.ids.extend(ids)
+        return self._feed(ids)
 
     def close(self) -> Trip | None:
         verdict = self._filter.close()
+        self._release(verdict.release)
+        return verdict.trip
+
+    def _feed(self, ids: list[int] | tuple[int, ...]) -> Trip | None:
+        verdict = self._filter.feed(self._detokenizer.feed(ids))
         self._release(verdict.release)
         return verdict.trip
 
@@ -148,42 +244,10 @@ class _Stream:
         self._answer.text += text[skipped:]
 
 
-def _already_ended(engine: Engine, lease: Lease, kept: list[int]) -> str:
+def _already_ended(engine: Engine, lease: Lease, kept: tuple[int, ...]) -> str:
     """The finish reason, if an earlier attempt got to the end but not to the terminal entry."""
-    if kept and kept[-1] in engine.tokenizer.eos_ids | set(lease.job.sampling.stop_token_ids):
+    job = lease.job
+    if kept and kept[-1] in engine.tokenizer.eos_ids | set(job.sampling.stop_token_ids):
         return "stop"
-    return "length" if len(kept) >= lease.job.sampling.max_tokens else ""
-
-
-async def _finish(
-    store: JobStore,
-    lease: Lease,
-    writer: JournalWriter,
-    trip: Trip | None,
-    finish_reason: str,
-    cached: int,
-    host: str,
-) -> bool:
-    detail = Detail(
-        finish_reason=finish_reason,
-        host=host,
-        keep=trip.keep if trip else None,
-        replacement=trip.replacement if trip else "",
-        prompt_tokens=len(lease.job.prompt_ids),
-        cached_tokens=cached,
-    )
-    outcome = Outcome.GUARDED if trip else Outcome.DONE
-    while True:
-        try:
-            return await store.finish(
-                lease.job.id,
-                outcome,
-                trip.reason if trip else "",
-                lease=lease,
-                expected=writer.sent_ids,
-                detail=detail,
-            )
-        except JournalGap as gap:
-            # Redis came back without its last second: what is missing is still here.
-            writer.sent_ids = gap.length
-            await writer.flush()
+    room = min(job.sampling.max_tokens, engine.max_model_len - len(job.prompt_ids))
+    return "length" if kept and len(kept) >= room else ""

@@ -43,16 +43,17 @@ class LeaseLost(InferenceError):
 
 
 class JournalGap(InferenceError):
-    """The journal holds another number of tokens than the writer expects.
+    """The journal holds less or more than the writer expects.
 
-    ``length`` is what it holds; the writer sends its tokens again from there.
+    It holds ``length`` tokens and ``chars`` code points; the writer sends the rest again.
     """
 
     code = "journal_gap"
 
-    def __init__(self, length: int) -> None:
-        super().__init__(f"the journal holds {length} tokens")
+    def __init__(self, length: int, chars: int = 0) -> None:
+        super().__init__(f"the journal holds {length} tokens and {chars} code points")
         self.length = length
+        self.chars = chars
 
 
 class MalformedEntry(InferenceError):

@@ -10,6 +10,7 @@ import os
 import socket
 import time
 from collections.abc import Awaitable, Callable
+from typing import Any
 from uuid import uuid4
 
 from redis.exceptions import RedisError
@@ -25,6 +26,15 @@ logger = logging.getLogger(__name__)
 
 _BEAT_S = 0.5
 _CHECK_S = 1.0
+#: A first request may compile kernels; an engine that needs longer is stuck.
+_WARM_UP_S = 180.0
+#: Above this share of the KV cache a host with running answers takes no more: a full cache makes
+#: the engine push one answer out to serve another.
+_KV_CACHE_FULL = 0.95
+#: Seconds that a host which is about to end waits for Redis.
+_LAST_WORD_S = 3.0
+#: Seconds between two log lines that say the same trouble.
+_REMIND_S = 10.0
 
 
 class EngineHost:
@@ -42,14 +52,15 @@ class EngineHost:
         self.name = name or f"{socket.gethostname()}-{os.getpid()}"
         self.state = "starting"
         self.model = ""
-        self._attempts: dict[str, tuple[Lease, asyncio.Task[None]]] = {}
+        self._attempts: dict[asyncio.Task[None], Lease] = {}
         self._draining = asyncio.Event()
         self._doorbell = asyncio.Event()
         self._dying = asyncio.Event()
         self._death: EngineDead | None = None
-        self._last_progress = time.monotonic()
-        self._last_tokens = 0
+        self._progress = (0, 0.0)  # tokens generated, and when that was last a new number
+        self._beaten_tokens = 0
         self._tokens_per_s = 0.0
+        self._complained = 0.0
 
     def drain(self) -> None:
         """Stop claiming; finish what can be finished in ``drain_s``, give back the rest."""
@@ -57,14 +68,10 @@ class EngineHost:
         self._doorbell.set()
 
     async def run(self) -> None:
-        beats = asyncio.create_task(self._forever(self._beat, _BEAT_S))
+        beats = asyncio.create_task(self._forever(self._beat, _BEAT_S), name="beats")
         try:
-            await self.engine.start()
-            self.model = fingerprint(self.engine.tokenizer.folder)
-            await self._warm_up()
-            self.state = "ready"
-            logger.info("host %s is ready: %s, %s", self.name, self.engine.name, self.model)
-            await self._serve()
+            if await self._start():
+                await self._serve()
         finally:
             beats.cancel()
             await asyncio.gather(beats, return_exceptions=True)
@@ -73,18 +80,49 @@ class EngineHost:
         if self._death is not None:
             raise self._death
 
+    async def _start(self) -> bool:
+        """Load and warm the engine; False if the host is to stop before it is ready."""
+        starting = asyncio.create_task(self._load(), name="start")
+        drained = asyncio.create_task(self._draining.wait())
+        try:
+            await asyncio.wait({starting, drained}, return_when=asyncio.FIRST_COMPLETED)
+            if not starting.done():
+                return False
+            await starting
+        finally:
+            for task in (starting, drained):
+                task.cancel()
+            await asyncio.gather(starting, drained, return_exceptions=True)
+        self.state = "ready"
+        logger.info("host %s is ready: %s, %s", self.name, self.engine.name, self.model)
+        return True
+
+    async def _load(self) -> None:
+        await self.engine.start()
+        self.model = fingerprint(self.engine.tokenizer.folder)
+        try:
+            async with asyncio.timeout(_WARM_UP_S):
+                await self._warm_up()
+        except TimeoutError:
+            raise EngineDead(f"the engine gave no token in {_WARM_UP_S:.0f} s") from None
+
     async def _serve(self) -> None:
+        check_s = min(_CHECK_S, self.conf.stall_s / 4)
         loops = [
-            asyncio.create_task(self._listen()),
-            asyncio.create_task(self._forever(self._renew, self.conf.lease_s / 4)),
-            asyncio.create_task(self._forever(self._check, _CHECK_S)),
+            asyncio.create_task(self._listen(), name="doorbell"),
+            asyncio.create_task(self._forever(self._renew, self.conf.lease_s / 4), name="renew"),
+            asyncio.create_task(self._forever(self._check, check_s), name="check"),
         ]
-        claims = asyncio.create_task(self._claim_until_drained())
+        claims = asyncio.create_task(self._claim_until_drained(), name="claims")
         dying = asyncio.create_task(self._dying.wait())
         try:
-            await asyncio.wait([claims, dying], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({claims, dying}, return_when=asyncio.FIRST_COMPLETED)
+            # What a claim under way brings is known before everything is given back.
+            self.drain()
+            await asyncio.wait({claims}, timeout=_LAST_WORD_S)
+            if claims.done():
+                claims.result()
             if self._death is None:
-                await claims
                 self.state = "draining"
                 await self._finish_running()
         finally:
@@ -104,36 +142,41 @@ class EngineHost:
             claimed = 0
             for _ in partitions:
                 turn += 1
-                free = self.conf.max_num_seqs - len(self._attempts)
-                if free <= 0 or self._draining.is_set():
+                room = self._room()
+                if room <= 0 or self._draining.is_set():
                     break
-                claimed += await self._claim(partitions[turn % len(partitions)], free)
+                claimed += await self._claim(partitions[turn % len(partitions)], room)
             if not claimed:
-                try:
-                    async with asyncio.timeout(self.conf.poll_s):
-                        await self._doorbell.wait()
-                except TimeoutError:
-                    pass
+                await self._rest(self._doorbell, self.conf.poll_s)
 
-    async def _claim(self, partition: Partition, free: int) -> int:
+    def _room(self) -> int:
+        """Answers that may be taken on now."""
+        if self._attempts and self.engine.stats().kv_cache_usage > _KV_CACHE_FULL:
+            return 0
+        return self.conf.max_num_seqs - len(self._attempts)
+
+    async def _claim(self, partition: Partition, room: int) -> int:
         try:
             leases = await self.store.claim(
                 partition,
                 model=self.model,
                 host=self.name,
                 incarnation=self.incarnation,
-                count=free,
+                count=room,
             )
-        except RedisError as error:
-            logger.warning("Redis does not answer, claiming later: %s", error)
-            await asyncio.sleep(1)
+        except (RedisError, OSError) as error:
+            self._complain(error)
+            await self._rest(self._draining, 0.5)
             return 0
-        if leases and not self._attempts:
-            self._last_progress = time.monotonic()
         for lease in leases:
             task = asyncio.create_task(self._attempt(lease), name=f"answer-{lease.job.id}")
-            self._attempts[lease.job.id] = (lease, task)
+            self._attempts[task] = lease
+            task.add_done_callback(self._ended)
         return len(leases)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._attempts.pop(task, None)
+        self._doorbell.set()
 
     async def _listen(self) -> None:
         """Ring the doorbell when a job becomes ready; the poll covers for a lost ring."""
@@ -144,7 +187,9 @@ class EngineHost:
                     async for _ in pubsub.listen():
                         self._doorbell.set()
             except (RedisError, OSError) as error:
-                logger.warning("the doorbell is cut off: %s", error)
+                self._complain(error)
+            except Exception:
+                logger.exception("the doorbell broke")
             await asyncio.sleep(1)
 
     # ---- one answer --------------------------------------------------------------------------
@@ -162,24 +207,43 @@ class EngineHost:
         except LeaseLost as error:
             logger.info("answer %s is not ours any more: %s", job_id, error)
         except EngineDead as error:
-            await self._safely(self.store.release(lease, failed=True, reason=error.code))
             self._engine_died(error)
+            await self._safely(self.store.release(lease, failed=True, reason=error.code))
         except InferenceError as error:
             logger.warning("answer %s failed here: %s: %s", job_id, error.code, error)
             if error.retry:
-                await self._safely(self.store.release(lease, failed=True, reason=error.code))
+                await self._hand_on(lease, error.code)
             else:
-                reason = f"{error.code}: {error}"
-                await self._safely(self.store.finish(job_id, Outcome.FAILED, reason, lease=lease))
+                await self._fail(lease, f"{error.code}: {error}")
         except RedisError as error:
-            # Its lease runs out and another host goes on, or the journal takes it up again.
-            logger.warning("answer %s lost its journal: %s", job_id, error)
+            logger.warning("answer %s has no journal: %s", job_id, error)
         except Exception:
             logger.exception("answer %s broke", job_id)
-            await self._safely(self.store.release(lease, failed=True, reason="host_error"))
-        finally:
-            self._attempts.pop(job_id, None)
-            self._doorbell.set()
+            await self._hand_on(lease, "host_error")
+
+    async def _hand_on(self, lease: Lease, reason: str) -> None:
+        """Another host is to go on. Where there is none, the customer learns it now and not at the
+        deadline: this process may not have the job again.
+        """
+        others = True
+        try:
+            living = await self.store.living_hosts()
+            others = any(
+                h.incarnation != self.incarnation
+                and h.state != "draining"
+                and h.model in (self.model, "")
+                for h in living
+            )
+        except RedisError as error:
+            self._complain(error)
+        if others:
+            await self._safely(self.store.release(lease, failed=True, reason=reason))
+        else:
+            await self._fail(lease, f"{reason}: no other host")
+
+    async def _fail(self, lease: Lease, reason: str) -> None:
+        reason = reason[:300]
+        await self._safely(self.store.finish(lease.job.id, Outcome.FAILED, reason, lease=lease))
 
     async def _safely(self, call: Awaitable[object]) -> None:
         try:
@@ -190,20 +254,26 @@ class EngineHost:
     # ---- health ------------------------------------------------------------------------------
 
     async def _forever(self, step: Callable[[], Awaitable[None]], every_s: float) -> None:
+        """Without these steps a host is dead to all others, so no error may end them."""
         while True:
             try:
                 await step()
-            except RedisError as error:
-                logger.warning("Redis does not answer: %s", error)
+            except (RedisError, OSError) as error:
+                self._complain(error)
+            except Exception:
+                logger.exception("%s broke, going on", step.__name__)
             await asyncio.sleep(every_s)
+
+    def _complain(self, error: Exception) -> None:
+        if time.monotonic() - self._complained > _REMIND_S:
+            self._complained = time.monotonic()
+            logger.warning("Redis does not answer: %s", error)
 
     async def _beat(self) -> None:
         stats = self.engine.stats()
-        self._tokens_per_s += 0.3 * (
-            (stats.tokens_generated - self._last_tokens) / _BEAT_S - self._tokens_per_s
-        )
-        if stats.tokens_generated != self._last_tokens:
-            self._last_tokens, self._last_progress = stats.tokens_generated, time.monotonic()
+        rate = (stats.tokens_generated - self._beaten_tokens) / _BEAT_S
+        self._beaten_tokens = stats.tokens_generated
+        self._tokens_per_s += 0.3 * (rate - self._tokens_per_s)
         await self.store.beat(
             HostState(
                 host=self.name,
@@ -220,11 +290,16 @@ class EngineHost:
         )
 
     async def _renew(self) -> None:
-        held = list(self._attempts.values())
-        kept = await asyncio.gather(*(self.store.renew(lease) for lease, _ in held))
-        for (_, task), still_ours in zip(held, kept, strict=True):
-            if not still_ours:
+        held = list(self._attempts.items())
+        results = await asyncio.gather(
+            *(self.store.renew(lease) for _, lease in held), return_exceptions=True
+        )
+        for (task, _), kept in zip(held, results, strict=True):
+            if kept is False:
                 task.cancel()  # closes the engine's generator: the slot is free at once
+        for error in results:
+            if isinstance(error, BaseException):
+                raise error
 
     async def _check(self) -> None:
         """Health means tokens moving: an engine that answers but does not move is dead too."""
@@ -235,8 +310,11 @@ class EngineHost:
             self._engine_died(EngineDead("the engine does not answer"))
         except EngineDead as error:
             self._engine_died(error)
-        silence = time.monotonic() - self._last_progress
-        if self._attempts and silence > self.conf.stall_s:
+        stats, now = self.engine.stats(), time.monotonic()
+        if not stats.running or stats.tokens_generated != self._progress[0]:
+            self._progress = (stats.tokens_generated, now)
+        elif now - self._progress[1] > self.conf.stall_s:
+            silence = now - self._progress[1]
             self._engine_died(EngineDead(f"answers run, but no token came for {silence:.0f} s"))
 
     def _engine_died(self, error: EngineDead) -> None:
@@ -249,26 +327,50 @@ class EngineHost:
 
     # ---- the end -----------------------------------------------------------------------------
 
+    async def _rest(self, until: asyncio.Event, at_most_s: float) -> None:
+        try:
+            async with asyncio.timeout(at_most_s):
+                await until.wait()
+        except TimeoutError:
+            pass
+
     async def _finish_running(self) -> None:
-        tasks = [task for _, task in self._attempts.values()]
-        if tasks:
-            logger.info("draining: %d answers may finish in %.0f s", len(tasks), self.conf.drain_s)
-            await asyncio.wait(tasks, timeout=self.conf.drain_s)
+        if self._attempts:
+            logger.info(
+                "draining: %d answers may finish in %.0f s", len(self._attempts), self.conf.drain_s
+            )
+            dying: asyncio.Task[Any] = asyncio.create_task(self._dying.wait())
+            ended: asyncio.Task[Any] = asyncio.create_task(asyncio.wait(list(self._attempts)))
+            try:
+                await asyncio.wait(
+                    [ended, dying], timeout=self.conf.drain_s, return_when=asyncio.FIRST_COMPLETED
+                )
+            finally:
+                ended.cancel()
+                dying.cancel()
 
     async def _give_back_all(self) -> None:
         died = self._death is not None
-        held = list(self._attempts.values())
-        for _, task in held:
+        held = dict(self._attempts)
+        for task in held:
             task.cancel()
-        await asyncio.gather(*(task for _, task in held), return_exceptions=True)
-        for lease, _ in held:
-            reason = "engine_dead" if died else "drained"
-            await self._safely(self.store.release(lease, failed=died, reason=reason))
+        await asyncio.gather(*held, return_exceptions=True)
+        reason = "engine_dead" if died else "drained"
+        releases = (
+            self._safely(self.store.release(lease, failed=died, reason=reason))
+            for lease in held.values()
+        )
+        try:
+            async with asyncio.timeout(_LAST_WORD_S):
+                await asyncio.gather(*releases)
+        except TimeoutError:
+            logger.info("Redis hangs: the leases will run out")
 
     async def _forget(self) -> None:
         try:
-            await self.store.forget_host(self.name)
-        except RedisError as error:
+            async with asyncio.timeout(_LAST_WORD_S):
+                await self.store.forget_host(self.name)
+        except (RedisError, OSError) as error:  # TimeoutError is an OSError
             logger.info("Redis is away: %s", error)
 
     async def _warm_up(self) -> None:

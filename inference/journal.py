@@ -4,11 +4,16 @@ Offsets count Unicode code points of the released text. The journal is the truth
 answer, now or after a reconnect, on whatever server, follows it.
 """
 
+import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from typing import Any
 
-from inference.messages import Begin, Chunk, Entry, Terminal, decode_entry
+from inference.errors import MalformedEntry
+from inference.messages import Begin, Chunk, Entry, Outcome, Terminal, decode_entry
 from inference.store import JobStore
+
+logger = logging.getLogger(__name__)
 
 #: A blocking read returns at least so often, so that a follower notices a lost connection.
 _BLOCK_MS = 5_000
@@ -24,12 +29,17 @@ class Transcript:
     end: Terminal | None = None
 
     def apply(self, entry: Entry) -> None:
+        """Raise ``MalformedEntry`` for a chunk that leaves a hole."""
         match entry:
             case Begin(keep=keep):
                 del self.ids[keep:]
-            case Chunk(ids=ids, at=at, text=text):
-                self.ids.extend(ids)
-                # Idempotent: a host that writes its tail again after a lost second repeats text.
+            case Chunk(expected=expected, ids=ids, at=at, text=text):
+                if expected > len(self.ids) or at > len(self.text):
+                    raise MalformedEntry(
+                        f"a chunk at {expected}, {at} behind {len(self.ids)}, {len(self.text)}"
+                    )
+                # Idempotent: a host that writes its tail again after a lost second repeats it.
+                self.ids[expected:] = ids
                 self.text = self.text[:at] + text
             case Terminal():
                 self.end = entry
@@ -62,10 +72,29 @@ async def _read(store: JobStore, job_id: str) -> tuple[Transcript, bytes]:
     transcript, last = Transcript(), b"0-0"
     while True:
         page = await store.redis.xrange(key, min=b"(" + last, count=_PAGE)
-        for last, fields in page:  # noqa: B007  (the last id is used after the loop)
-            transcript.apply(decode_entry(fields))
-        if len(page) < _PAGE:
+        last = await _fold(store, job_id, transcript, page) or last
+        if transcript.end is not None or len(page) < _PAGE:
             return transcript, last
+
+
+async def _fold(
+    store: JobStore, job_id: str, transcript: Transcript, entries: list[Any]
+) -> bytes | None:
+    """Add stream entries to the transcript; the id of the last one.
+
+    An answer that cannot be read any further has failed, for every reader alike.
+    """
+    last = None
+    for last, fields in entries:  # noqa: B007  (the last id is used after the loop)
+        try:
+            transcript.apply(decode_entry(fields))
+        except MalformedEntry as error:
+            reason = f"malformed: {error}"[:300]
+            logger.error("answer %s: %s", job_id, reason)
+            await store.finish(job_id, Outcome.FAILED, reason)
+            transcript.end = Terminal(outcome=Outcome.FAILED, reason=reason)
+            break
+    return last
 
 
 async def follow(
@@ -85,8 +114,7 @@ async def follow(
     while transcript.end is None:
         found = await store.blocking.xread({key: last}, block=_BLOCK_MS, count=_PAGE)
         for _, entries in found or ():
-            for last, fields in entries:  # noqa: B007  (the last id is used after the loop)
-                transcript.apply(decode_entry(fields))
+            last = await _fold(store, job_id, transcript, entries) or last
         if piece := _piece(transcript, offset):
             offset = piece.end
             yield piece

@@ -81,6 +81,10 @@ class Lease:
     attempt: int
     #: Tokens that earlier attempts have journaled.
     length: int
+    host: str
+    incarnation: str
+    #: When the answer's time is over, by this process's ``time.monotonic``.
+    ends_at: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,7 @@
 """The jobs in Redis: every change is one fenced Lua call on the keys of one partition."""
 
+import logging
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +19,9 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from inference.conf import Conf, conf
 from inference.errors import JournalGap, LeaseLost, MalformedEntry
-from inference.messages import Detail, Job, Lease, Outcome, pack_ids
+from inference.messages import JOB_VERSION, Detail, Job, Lease, Outcome, pack_ids
+
+logger = logging.getLogger(__name__)
 
 _LUA = Path(__file__).parent / "lua"
 _US = 1_000_000
@@ -46,6 +50,11 @@ class HostState:
     tokens_per_s: float = 0.0
 
 
+def _queue(model: str, version: int = JOB_VERSION) -> str:
+    """Hosts of two versions may run side by side: each sees only the jobs that it can read."""
+    return f"v{version}:{model}"
+
+
 @dataclass(frozen=True, slots=True)
 class Partition:
     """The key names of one partition; one hash tag, so one slot of a Redis Cluster."""
@@ -63,7 +72,7 @@ class Partition:
         return f"{self.prefix}journal:{job_id}"
 
     def ready(self, model: str) -> str:
-        return f"{self.prefix}ready:{model}"
+        return f"{self.prefix}ready:{_queue(model)}"
 
     @property
     def leases(self) -> str:
@@ -96,12 +105,15 @@ class JobStore:
             retry=Retry(ExponentialBackoff(cap=0.2, base=0.02), 2),
             retry_on_error=[RedisConnectionError, RedisTimeoutError],
         )
-        # A blocking read waits as long as nothing is written: its own connections, no time-out.
+        # A blocking read waits as long as nothing is written: its own connections, no time-out. A
+        # reader bears with a Redis that restarts (about three seconds of tries).
         self.blocking: Redis = Redis.from_url(
             self.conf.redis_url,
             socket_connect_timeout=2,
             socket_timeout=None,
             health_check_interval=0,
+            retry=Retry(ExponentialBackoff(cap=0.5, base=0.05), 8),
+            retry_on_error=[RedisConnectionError],
         )
         self._scripts: dict[str, Any] = {}
 
@@ -137,7 +149,8 @@ class JobStore:
     async def create(self, job: Job) -> bool:
         """Put the job up for the hosts; False if it is known already (or finished)."""
         p = self.partition_of(job.id)
-        args = [p.prefix, job.id, job.encode(), job.model, int(job.priority * _US)]
+        queue = _queue(job.model, job.version)
+        args = [p.prefix, job.id, job.encode(), queue, int(job.priority * _US)]
         args += [int(job.first_token_s * _US), int(job.total_s * _US), self.conf.journal_ttl_s]
         return bool(await self._run("create", [p.job(job.id)], args))
 
@@ -157,13 +170,16 @@ class JobStore:
         ``expected`` the journal must hold that many tokens (else ``JournalGap``).
         """
         p = self.partition_of(job_id)
-        args: list[Any] = [p.prefix, job_id, -1 if lease is None else lease.fence]
-        args += [-1 if expected is None else expected, outcome.value, reason]
-        args += [detail.encode() if detail else b"", self.conf.journal_ttl_s]
-        status, length = await self._run("finish", [p.job(job_id)], args)
+        more: list[Any] = [-1 if expected is None else expected, outcome.value, reason]
+        more += [detail.encode() if detail else b"", self.conf.journal_ttl_s]
+        if lease is None:
+            anyone = [p.prefix, job_id, -1, 0, "", "", 0]
+            status, *held = await self._run("finish", [p.job(job_id)], anyone + more)
+        else:
+            status, *held = await self._held("finish", [p.job(job_id)], lease, more)
         if status == b"finished":
             return False
-        _check(status, length)
+        _check(status, *held)
         return True
 
     async def exists(self, job_id: str) -> bool:
@@ -204,9 +220,9 @@ class JobStore:
         args = [partition.prefix, host, incarnation, self._lease_us, count]
         args += [self.conf.max_retries, self.conf.journal_ttl_s]
         leases = []
-        for job_id, fence, attempt, length, payload in await self._run(
-            "claim", [partition.ready(model)], args
-        ):
+        found = await self._run("claim", [partition.ready(model)], args)
+        now = time.monotonic()
+        for job_id, fence, attempt, length, payload, remaining_us in found:
             try:
                 job = Job.decode(payload)
             except MalformedEntry as error:
@@ -214,50 +230,85 @@ class JobStore:
                 await self.finish(job_id.decode(), Outcome.FAILED, f"malformed: {error}")
                 continue
             leases.append(
-                Lease(job=job, fence=int(fence), attempt=int(attempt), length=int(length))
+                Lease(
+                    job=job,
+                    fence=int(fence),
+                    attempt=int(attempt),
+                    length=int(length),
+                    host=host,
+                    incarnation=incarnation,
+                    ends_at=now + int(remaining_us) / _US,
+                )
             )
         return leases
 
+    # These raise ``LeaseLost``, and ``JournalGap`` where they say what the journal must hold. A job
+    # that nobody else has claimed is still the caller's, even when its lease has run out or Redis
+    # came back without it.
+
     async def begin(self, lease: Lease, keep: int) -> None:
         """A later attempt starts from the first ``keep`` journaled ids."""
-        p, job_id = self.partition_of(lease.job.id), lease.job.id
-        keys = [p.job(job_id), p.journal(job_id)]
-        status, length = await self._run("begin", keys, [lease.fence, lease.attempt, keep])
-        _check(status, length)
+        _check(*await self._held("begin", self._keys(lease), lease, [keep]))
 
     async def append(
         self, lease: Lease, *, expected: int, ids: Sequence[int], at: int, text: str
     ) -> int:
         """Journal tokens and text, and renew the lease; the number of tokens journaled then."""
-        p, job_id = self.partition_of(lease.job.id), lease.job.id
-        keys = [p.job(job_id), p.journal(job_id), p.leases]
-        args: list[Any] = [job_id, lease.fence, lease.attempt, expected, len(ids), pack_ids(ids)]
-        args += [at, len(text), text, self._lease_us]
-        status, length = await self._run("append", keys, args)
-        _check(status, length)
+        more = [expected, len(ids), pack_ids(ids), at, len(text), text]
+        status, length, chars = await self._held("append", self._keys(lease), lease, more)
+        _check(status, length, chars)
         return int(length)
 
     async def renew(self, lease: Lease) -> bool:
         """Keep the job; False if it is lost."""
-        p, job_id = self.partition_of(lease.job.id), lease.job.id
-        args = [job_id, lease.fence, self._lease_us]
-        return bool(await self._run("renew", [p.job(job_id), p.leases], args) == b"ok")
+        status, *_ = await self._held("renew", self._keys(lease)[:1], lease, [])
+        return bool(status == b"ok")
 
     async def release(self, lease: Lease, *, failed: bool, reason: str) -> bool:
         """Give the job back for another host; a failure counts against its attempts."""
-        p, job_id = self.partition_of(lease.job.id), lease.job.id
-        args = [p.prefix, job_id, lease.fence, int(failed), reason]
-        args += [self.conf.max_retries, self.conf.journal_ttl_s]
-        return bool(await self._run("release", [p.job(job_id)], args) == b"ok")
+        args = self._lease_args(lease)
+        args += [int(failed), reason, self.conf.max_retries, self.conf.journal_ttl_s]
+        status, *_ = await self._run("release", self._keys(lease)[:1], args)
+        return bool(status == b"ok")
+
+    def _keys(self, lease: Lease) -> list[str]:
+        p = self.partition_of(lease.job.id)
+        return [p.job(lease.job.id), p.journal(lease.job.id)]
+
+    def _lease_args(self, lease: Lease) -> list[Any]:
+        prefix = self.partition_of(lease.job.id).prefix
+        args: list[Any] = [prefix, lease.job.id, lease.fence, lease.attempt]
+        return [*args, lease.host, lease.incarnation, self._lease_us]
+
+    async def _held(
+        self, name: str, keys: Sequence[str], lease: Lease, more: Sequence[Any]
+    ) -> tuple[bytes, int, int]:
+        """Run a script for a lease; a job that Redis has forgotten is put up again first."""
+        args = [*self._lease_args(lease), *more]
+        found = await self._run(name, keys, args)
+        if found[0] == b"gone" and time.monotonic() < lease.ends_at:
+            await self._restore(lease)
+            found = await self._run(name, keys, args)
+        status, length, chars = found
+        return status, int(length), int(chars)
+
+    async def _restore(self, lease: Lease) -> None:
+        job = lease.job
+        remaining_s = lease.ends_at - time.monotonic()
+        args = [*self._lease_args(lease), job.encode(), _queue(job.model, job.version)]
+        args += [int((job.total_s - remaining_s) * _US), int(remaining_s * _US)]
+        args.append(self.conf.journal_ttl_s)
+        if await self._run("restore", self._keys(lease), args):
+            logger.warning("Redis had forgotten the answer %s: it goes on", job.id)
 
     @property
     def _lease_us(self) -> int:
         return int(self.conf.lease_s * _US)
 
 
-def _check(status: bytes, length: int) -> None:
+def _check(status: bytes, length: int, chars: int) -> None:
     if status == b"ok":
         return
     if status == b"gap":
-        raise JournalGap(int(length))
+        raise JournalGap(int(length), int(chars))
     raise LeaseLost(status.decode())

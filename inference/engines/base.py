@@ -34,8 +34,8 @@ class Delta:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineStats:
-    running: int = 0
-    waiting: int = 0
+    running: int = 0  # requests inside the engine, whatever they wait for
+    waiting: int = 0  # of them, those that its scheduler has no room for yet
     kv_cache_usage: float = 0.0  # 0…1
     tokens_generated: int = 0  # since the engine started
 
@@ -43,9 +43,13 @@ class EngineStats:
 class Engine(Protocol):
     name: str
     tokenizer: ChatTokenizer
+    max_model_len: int  # prompt and answer together
 
     async def start(self) -> None:
-        """Load and warm the model; raises ``ModelNotPrepared`` or ``EngineDead``."""
+        """Load and warm the model; raises ``ModelNotPrepared`` or ``EngineDead``.
+
+        May be cancelled: nothing it began is left then.
+        """
         ...
 
     def generate(self, request: Request) -> AsyncGenerator[Delta, None]:

@@ -76,7 +76,7 @@ class SimulatedEngine:
         speed: float = 1.0,
     ) -> None:
         self.tokenizer = tokenizer
-        self._max_model_len = max_model_len
+        self.max_model_len = max_model_len
         self._answer_tokens = answer_tokens
         self._block_size = block_size
         self._speed = speed
@@ -101,11 +101,10 @@ class SimulatedEngine:
         self._loop = asyncio.create_task(self._steps(), name="simulated-engine")
 
     async def generate(self, request: Request) -> AsyncGenerator[Delta, None]:
-        if self._loop is None or self._loop.done():
-            raise EngineDead("the simulated engine does not run")
+        await self.check()
         total = len(request.prompt_ids) + len(request.generated)
-        if not request.prompt_ids or total >= self._max_model_len:
-            raise RequestRejected(f"a prompt of {total} tokens; at most {self._max_model_len - 1}")
+        if not request.prompt_ids or total >= self.max_model_len:
+            raise RequestRejected(f"a prompt of {total} tokens; at most {self.max_model_len - 1}")
         ids = self._answer(request)
         cached = self._cache([*request.prompt_ids, *request.generated])
         sequence = _Sequence(ids=ids, at=len(request.generated), cached=cached)
@@ -114,6 +113,7 @@ class SimulatedEngine:
             await asyncio.sleep((total - cached) * PREFILL_S_PER_TOKEN / self._speed)
         finally:
             self._prefilling -= 1
+        await self.check()
         self._decoding.append(sequence)
         self._work.set()
         try:
@@ -135,7 +135,7 @@ class SimulatedEngine:
                 self._decoding.remove(sequence)
 
     def _answer(self, request: Request) -> list[int]:
-        room = self._max_model_len - len(request.prompt_ids)
+        room = self.max_model_len - len(request.prompt_ids)
         limit = min(request.sampling.max_tokens, room)
         ids = simulated_ids(request.prompt_ids, self.tokenizer, min(self._answer_tokens, limit))
         if len(ids) < limit:
@@ -172,15 +172,15 @@ class SimulatedEngine:
 
     def _cache(self, ids: list[int]) -> int:
         """Tokens of the longest known prefix in whole blocks; the rest becomes known."""
-        cached, digest = 0, 0
+        cached, digest, known = 0, 0, True
         # The last token is always computed: its logits choose the first new one.
         for end in range(self._block_size, len(ids), self._block_size):
             digest = hash((digest, tuple(ids[end - self._block_size : end])))
-            if digest in self._blocks:
-                self._blocks.move_to_end(digest)
+            known = known and digest in self._blocks
+            if known:
                 cached = end
-            else:
-                self._blocks[digest] = None
+            self._blocks[digest] = None
+            self._blocks.move_to_end(digest)
         while len(self._blocks) > _CACHED_BLOCKS:
             self._blocks.popitem(last=False)
         return cached

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import gc
 import logging
+import multiprocessing
 import os
 import shutil
 import tempfile
@@ -42,17 +43,25 @@ def _prepare_environment() -> None:
     # Fork, the default on a GPU, would copy our threads' locks into the child.
     os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
     os.environ["VLLM_RPC_BASE_PATH"] = str(_socket_folder())
-    # The variables below matter on the CPU alone; setting them elsewhere does no harm.
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
+    if _on_cpu():
+        _prepare_cpu()
+
+
+def _prepare_cpu() -> None:
+    """The engine core reads these in a process of its own, so that torch may be imported here."""
+    workers = settings.ENGINE_TENSOR_PARALLEL_SIZE * settings.ENGINE_PIPELINE_PARALLEL_SIZE
+    cores = sorted(os.sched_getaffinity(0))
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", str(settings.ENGINE_CPU_KV_CACHE_GIB))
-    os.environ.setdefault("OMP_NUM_THREADS", str(cores))
-    if settings.ENGINE_CPU_THREADS_BIND != "auto":
-        os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", settings.ENGINE_CPU_THREADS_BIND)
-    else:
-        bound = ",".join(str(core) for core in sorted(os.sched_getaffinity(0)))
-        os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", bound)
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, len(cores) // workers)))
+    if workers == 1 and not settings.ENGINE_DISTRIBUTED_EXECUTOR:
+        # A single engine needs no worker process: 640 MB and six seconds less.
+        os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
+    bind = settings.ENGINE_CPU_THREADS_BIND
+    if bind == "auto":
+        # vLLM's own "auto" computes on one of two cores; each worker gets an equal share of all.
+        shares = [cores[rank::workers] or cores for rank in range(workers)]
+        bind = "|".join(",".join(map(str, share)) for share in shares)
+    os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", bind)
 
 
 def _socket_folder() -> Path:
@@ -101,9 +110,11 @@ class VllmEngine:
 
     def __init__(self, model: Path | str, tokenizer: ChatTokenizer) -> None:
         self.tokenizer = tokenizer
+        self.max_model_len: int = settings.ENGINE_MAX_MODEL_LEN
         self._model = model
         self._llm: Any = None
         self._stats = EngineStats()
+        self._open = 0
         self._generated = 0
 
     @classmethod
@@ -112,17 +123,28 @@ class VllmEngine:
         return cls(folder, load_tokenizer(folder))
 
     async def start(self) -> None:
-        _prepare_environment()
-        # Building blocks for many seconds; the loop goes on beating meanwhile.
+        # Importing and building block for many seconds; the loop goes on beating meanwhile.
+        building = asyncio.ensure_future(asyncio.to_thread(self._build))
         try:
-            self._llm = await asyncio.to_thread(self._build)
+            self._llm = await asyncio.shield(building)
+        except asyncio.CancelledError:
+            await self._abandon(building)
+            raise
         except Exception as error:
             raise EngineDead(f"the engine did not start: {error}") from error
 
+    async def _abandon(self, building: "asyncio.Future[Any]") -> None:
+        """A thread cannot be stopped, but without its child processes the building fails soon."""
+        while not building.done():
+            for child in multiprocessing.active_children():
+                child.kill()
+            await asyncio.sleep(0.1)
+        if building.exception() is None:
+            self._llm = building.result()
+            await self.shutdown()
+
     def _build(self) -> Any:
-        if settings.ENGINE_DISTRIBUTED_EXECUTOR == "" and settings.ENGINE_TENSOR_PARALLEL_SIZE == 1:
-            # A single-device engine needs no worker process: 640 MB and six seconds less.
-            os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
+        _prepare_environment()
         from vllm import AsyncEngineArgs
         from vllm.v1.engine.async_llm import AsyncLLM
 
@@ -164,16 +186,26 @@ class VllmEngine:
         from vllm.inputs import tokens_input
         from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
 
+        llm = self._llm
+        if llm is None:
+            raise EngineDead("the engine does not run")
         try:
-            outputs = self._llm.generate(
+            sampling = _sampling_params(request)
+        except (VLLMClientError, TypeError, OverflowError, ValueError) as error:
+            raise RequestRejected(str(error)) from error
+        ended = False
+        self._open += 1
+        try:
+            outputs = llm.generate(
                 tokens_input(prompt_token_ids=[*request.prompt_ids, *request.generated]),
-                _sampling_params(request),
+                sampling,
                 request_id=request.id,
                 priority=request.priority,
             )
             async with contextlib.aclosing(outputs):
                 async for output in outputs:
                     completion = output.outputs[0]
+                    ended = completion.finish_reason is not None
                     if completion.finish_reason == "abort":
                         raise EngineAborted("the engine aborted a request on its own")
                     self._generated += len(completion.token_ids)
@@ -182,18 +214,28 @@ class VllmEngine:
                         finish_reason=completion.finish_reason,
                         cached_tokens=output.num_cached_tokens or 0,
                     )
-        except (VLLMClientError, TypeError, OverflowError) as error:
+        except VLLMClientError as error:
+            ended = True
             raise RequestRejected(str(error)) from error
         except GracefulHTTPError as error:
+            ended = True
             raise EngineBusy(str(error)) from error
         except EngineDeadError as error:
+            ended = True
             raise EngineDead(str(error)) from error
         except EngineGenerateError as error:
-            raise RequestRejected(repr(error.__cause__ or error)) from error
+            # Whatever it was, another engine may not stumble over it; the attempts are counted.
+            raise EngineAborted(repr(error.__cause__ or error)) from error
+        finally:
+            self._open -= 1
+            if not ended:
+                # vLLM aborts what it is reading from, but not a request that was cancelled while
+                # it was being added (vllm#57061): that one would keep its slot to the end.
+                await asyncio.shield(llm.abort(request.id))
 
     def stats(self) -> EngineStats:
         return EngineStats(
-            running=self._stats.running,
+            running=self._open,
             waiting=self._stats.waiting,
             kv_cache_usage=self._stats.kv_cache_usage,
             tokens_generated=self._generated,
@@ -203,12 +245,19 @@ class VllmEngine:
         # check_health stays green while the engine core hangs; this is a call to its busy loop.
         if self._llm is None or self._llm.errored:
             raise EngineDead("the engine core is gone")
+        ping = asyncio.ensure_future(self._llm.is_paused())
         try:
-            await self._llm.is_paused()
-        except asyncio.CancelledError:
+            # A call that was under way when the core died is never answered.
+            while not (await asyncio.wait({ping}, timeout=0.2))[0]:
+                if self._llm is None or self._llm.errored:
+                    raise EngineDead("the engine core is gone")
+            await ping
+        except EngineDead:
             raise
         except Exception as error:
             raise EngineDead(f"the engine core does not answer: {error}") from error
+        finally:
+            ping.cancel()
 
     async def shutdown(self) -> None:
         llm, self._llm = self._llm, None

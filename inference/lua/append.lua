@@ -1,20 +1,21 @@
 -- Idempotent by the expected numbers of tokens and of code points.
--- KEYS: job, journal, leases
--- ARGV: id, fence, attempt, expected, count, ids, chars_expected, chars, text, lease_us
-local why = refused(KEYS[1], num(ARGV[2]))
-if why then return {why, 0} end
-local f = redis.call('HMGET', KEYS[1], 'length', 'chars')
-local length, chars = num(f[1]), num(f[2])
-local next_length, next_chars = num(ARGV[4]) + num(ARGV[5]), num(ARGV[7]) + num(ARGV[8])
-if length ~= num(ARGV[4]) or chars ~= num(ARGV[7]) then
+-- KEYS: job, journal   ARGV: (lease), expected, count, ids, chars_expected, chars, text
+local why = refused_or_retaken()
+if why then return {why, 0, 0} end
+local length, chars = held()
+local next_length, next_chars = num(ARGV[8]) + num(ARGV[9]), num(ARGV[11]) + num(ARGV[12])
+if length ~= num(ARGV[8]) or chars ~= num(ARGV[11]) then
   -- The same call again, after a reply that got lost: done already.
-  if length == next_length and chars == next_chars then return {'ok', length} end
-  return {'gap', length}
+  if length == next_length and chars == next_chars then return {'ok', length, chars} end
+  return {'gap', length, chars}
 end
-redis.call('XADD', KEYS[2], '*', 'type', 'chunk', 'attempt', ARGV[3], 'expected', ARGV[4],
-  'ids', ARGV[6], 'at', ARGV[7], 'text', ARGV[9])
+redis.call('XADD', KEYS[2], '*', 'type', 'chunk', 'attempt', ARGV[4], 'expected', ARGV[8],
+  'ids', ARGV[10], 'at', ARGV[11], 'text', ARGV[13])
 redis.call('HSET', KEYS[1], 'length', next_length, 'chars', next_chars)
 local now = now_us()
-if next_chars > 0 then redis.call('HSETNX', KEYS[1], 'first_token_us', now) end
-redis.call('ZADD', KEYS[3], now + num(ARGV[10]), ARGV[1])
-return {'ok', next_length}
+if next_chars > 0 and redis.call('HSETNX', KEYS[1], 'first_token_us', now) == 1 then
+  -- There is something to read: from here on only the whole answer's deadline counts.
+  redis.call('ZADD', ARGV[1] .. 'deadlines', num(redis.call('HGET', KEYS[1], 'ends_us')), ARGV[2])
+end
+redis.call('ZADD', ARGV[1] .. 'leases', now + num(ARGV[7]), ARGV[2])
+return {'ok', next_length, next_chars}

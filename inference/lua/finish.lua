@@ -1,12 +1,11 @@
 -- The single decider of how an answer ends: the first caller wins.
--- KEYS: job   ARGV: prefix, id, fence (-1: anyone's), expected (-1: any), outcome, reason, detail, ttl_s
-local job, fence, expected = KEYS[1], num(ARGV[3]), num(ARGV[4])
-if redis.call('HGET', job, 'state') == 'finished' then return {'finished', 0} end
-if fence >= 0 then
-  local why = refused(job, fence)
-  if why then return {why, 0} end
-  local length = num(redis.call('HGET', job, 'length'))
-  if expected >= 0 and length ~= expected then return {'gap', length} end
+-- KEYS: job   ARGV: (lease; fence -1: anyone), expected (-1: any), outcome, reason, detail, ttl_s
+if redis.call('HGET', KEYS[1], 'state') == 'finished' then return {'finished', 0, 0} end
+if num(ARGV[3]) >= 0 then
+  local why = refused_or_retaken()
+  if why then return {why, 0, 0} end
+  local length, chars = held()
+  if num(ARGV[8]) >= 0 and length ~= num(ARGV[8]) then return {'gap', length, chars} end
 end
-write_end(ARGV[1], ARGV[2], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
-return {'ok', 0}
+write_end(ARGV[1], ARGV[2], ARGV[9], ARGV[10], ARGV[11], ARGV[12])
+return {'ok', 0, 0}

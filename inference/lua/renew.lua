@@ -1,5 +1,5 @@
--- KEYS: job, leases   ARGV: id, fence, lease_us
-local why = refused(KEYS[1], num(ARGV[2]))
-if why then return why end
-redis.call('ZADD', KEYS[2], now_us() + num(ARGV[3]), ARGV[1])
-return 'ok'
+-- KEYS: job   ARGV: (lease)
+local why = refused_or_retaken()
+if why then return {why, 0, 0} end
+redis.call('ZADD', ARGV[1] .. 'leases', now_us() + num(ARGV[7]), ARGV[2])
+return {'ok', 0, 0}

@@ -186,18 +186,23 @@ async def test_a_terminal_entry_tells_the_answers_story(store: JobStore) -> None
     assert 0 < end.created_us <= end.claimed_us <= end.first_token_us <= end.finished_us
 
 
-async def test_a_job_of_another_version_fails_instead_of_going_round(
+async def test_a_job_that_cannot_be_read_fails_instead_of_going_round(
     store: JobStore, clean_redis: redis.Redis
 ) -> None:
+    await store.create(a_job())
+    clean_redis.hset(P.job("a"), "payload", b"\xc1 no job at all")
+    assert await claim(store) == []
+    end = (await read(store, "a")).end
+    assert end is not None
+    assert end.outcome is Outcome.FAILED
+    assert end.reason.startswith("malformed")
+
+
+async def test_a_job_of_a_newer_version_waits_for_a_host_that_knows_it(store: JobStore) -> None:
     await store.create(a_job(version=99))
-    await store.create(a_job("b"))
-    clean_redis.hset(P.job("b"), "payload", b"\xc1 no job at all")
-    assert await claim(store, count=2) == []
-    for job_id in ("a", "b"):
-        end = (await read(store, job_id)).end
-        assert end is not None
-        assert end.outcome is Outcome.FAILED
-        assert end.reason.startswith("malformed")
+    assert await claim(store) == []
+    assert (await read(store, "a")).end is None
+    assert await store.finish("a", Outcome.STOPPED, "customer")
 
 
 async def test_hosts_that_went_silent_are_not_living(store: JobStore) -> None:
