@@ -29,8 +29,8 @@ class Check:
 
 
 QUICK_CHECKS = (
-    Check("ruff check", ["ruff", "check", "."]),
-    Check("ruff format", ["ruff", "format", "--check", "."]),
+    Check("ruff check", ["ruff", "check", "--output-format", "concise", "."]),
+    Check("ruff format", ["ruff", "format", "--check", "--output-format", "concise", "."]),
     Check("import contracts", ["lint-imports", "--no-logo"]),
     Check("migrations", ["python", "manage.py", "makemigrations", "--check", "--dry-run"]),
     Check("Django checks", ["python", "manage.py", "check"]),
