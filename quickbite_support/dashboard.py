@@ -28,7 +28,7 @@ _PATIENCE_S = 1.5
 
 def environment(request: HttpRequest) -> list[str] | None:
     """The label beside the admin's title while no real model answers."""
-    return ["Simulated", "warning"] if settings.ENGINE == "simulated" else None
+    return ["Simulated engine", "warning"] if settings.ENGINE == "simulated" else None
 
 
 def dashboard(request: HttpRequest, context: dict[str, Any]) -> dict[str, Any]:

@@ -30,7 +30,9 @@ class Exchange:
 
 
 @pytest.fixture
-def demo(db: Any, tokenizer: ChatTokenizer) -> None:
+def demo(db: Any, tokenizer: ChatTokenizer, settings: Any) -> None:
+    # Nobody signs in with a password here, and a safe hash takes longer than all the rest.
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     call_command("load_demo", verbosity=0)
 
 

@@ -221,6 +221,12 @@ def test_late_orders_can_be_told_from_the_others(admin: Client) -> None:
     assert "✓ On time" in on_time and "min late" not in on_time
 
 
+def test_an_empty_list_says_whether_it_is_the_search(admin: Client) -> None:
+    assert "No conversations yet" in body(admin, url(Conversation))
+    assert "No conversations match" in body(admin, url(Conversation), q="nobody")
+    assert "No conversations match" in body(admin, url(Conversation), holder__exact="closed")
+
+
 def test_chats_with_a_failed_answer_can_be_found(admin: Client, talk: Talk) -> None:
     good, bad = talk().conversation, talk(status=Message.Status.FAILED).conversation
     page = body(admin, url(Conversation), answers="failed")

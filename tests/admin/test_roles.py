@@ -117,7 +117,7 @@ def test_a_percentile_is_a_value_that_occurred(percent: int, found: float) -> No
 
 
 @pytest.mark.parametrize(
-    ("engine", "label"), [("simulated", ["Simulated", "warning"]), ("vllm", None)]
+    ("engine", "label"), [("simulated", ["Simulated engine", "warning"]), ("vllm", None)]
 )
 def test_a_simulated_engine_is_named(
     settings: Any, rf: Any, engine: str, label: list[str] | None
