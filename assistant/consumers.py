@@ -114,6 +114,11 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def on_choose(self, customer: Customer, frame: frames.Choose) -> None:
         await self._take_turn(customer, frame.client_id, frame.order, frame.order, choosing=True)
+        # The card on top shows the order that was chosen.
+        self.conversation = await in_db(conversations.open_conversation)(
+            customer, conversation=str(self._opened().public_id), order=None
+        )
+        await self.order_changed({})
 
     async def _take_turn(
         self,
