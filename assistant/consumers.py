@@ -38,6 +38,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def connect(self) -> None:
         self.followed: dict[str, asyncio.Task[None]] = {}
+        #: The revision in which each message was shown last: one change is sent once, whether its
+        #: event or this socket's own reading of it comes first.
+        self.revisions: dict[str, int] = {}
         await self.accept(
             frames.PROTOCOL if frames.PROTOCOL in self.scope.get("subprotocols", ()) else None
         )
@@ -69,6 +72,11 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def _send(self, frame: frames.ServerFrame) -> None:
         await self.send(text_data=frames.encode(frame))
+
+    async def _show(self, view: frames.MessageView) -> None:
+        if self.revisions.get(view.id, -1) < view.revision:
+            self.revisions[view.id] = view.revision
+            await self._send(frames.Message(message=view))
 
     # ---- what the client may send -------------------------------------------------------------
 
@@ -105,9 +113,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 order=order_view(facts) if facts else None,
             )
         )
-        for row in page.messages:
-            if row.unfinished:
-                self._follow(str(row.public_id), frame.offsets.get(str(row.public_id), 0))
+        # Whatever is unfinished goes on where this client's text ends, though its row is unchanged.
+        for answer_id in await in_db(selectors.unfinished_in)(conversation):
+            self._follow(answer_id, max(0, frame.offsets.get(answer_id, 0)))
 
     async def on_ask(self, customer: Customer, frame: frames.Ask) -> None:
         await self._take_turn(customer, frame.client_id, frame.text, frame.order, frame.no_cache)
@@ -133,7 +141,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         conversation = self._opened()
         if not 0 < len(client_id) <= _MAX_CLIENT_ID:
             raise InvalidFrame
-        question = Question(
+        asked = Question(
             customer=customer,
             conversation=conversation.public_id,
             client_id=client_id,
@@ -142,12 +150,15 @@ class ChatConsumer(AsyncWebsocketConsumer):
             choosing=choosing,
             no_cache=no_cache,
         )
-        turn = await turns.take_turn(question)
+        turn = await turns.take_turn(asked)
+        question_view, *answer_views = message_views(turn.messages)
+        for view in (question_view, *answer_views):
+            self.revisions[view.id] = view.revision
         await self._send(
             frames.Ack(
                 client_id=client_id,
-                question=message_view(turn.question),
-                answer=message_view(turn.answer) if turn.answer else None,
+                question=question_view,
+                answer=answer_views[0] if answer_views else None,
             )
         )
         self._follow_turn(turn)
@@ -201,7 +212,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def message_changed(self, event: dict[str, Any]) -> None:
         view = events.view_of(event)
-        await self._send(frames.Message(message=view))
+        await self._show(view)
         if view.status in ("queued", "streaming"):
             self._follow(view.id, 0)
 
@@ -250,7 +261,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
                             )
                             offset = found.end
                         else:
-                            await self._send(frames.Message(message=message_view(found)))
+                            await self._show(message_view(found))
                     return
                 except (DatabaseError, InterfaceError, RedisError, OSError) as error:
                     # The answer goes on; this reader takes it up again when it can.

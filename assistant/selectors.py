@@ -60,6 +60,12 @@ def current_order(conversation: Conversation) -> OrderFacts | None:
     return orders.order_facts(customer, picked.number) if isinstance(picked, Picked) else None
 
 
+def unfinished_in(conversation: Conversation) -> list[str]:
+    """The ids of the conversation's answers that have not ended."""
+    rows = Message.objects.filter(conversation=conversation, status__in=UNFINISHED)
+    return [str(public_id) for public_id in rows.values_list("public_id", flat=True)]
+
+
 def own_answer(customer: Customer, conversation: Conversation, message_id: str) -> Message:
     """An answer in this customer's conversation; raises ``MessageNotFound``."""
     try:

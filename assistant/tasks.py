@@ -3,12 +3,13 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from datetime import timedelta
 from functools import wraps
 from typing import Any
 
 from celery import shared_task
+from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -50,10 +51,19 @@ def once_a_slot(every_s: float) -> Callable[[Callable[[], Any]], Callable[[], An
 @once_a_slot(settings.ASSISTANT_SWEEP_S)
 def sweep_answers() -> int:
     """Dispatch answers without a job and write ends that nobody read; how many were looked at."""
-    return asyncio.run(_sweep())
+    return asyncio.run(_alone(sweep()))
 
 
-async def _sweep() -> int:
+async def _alone(work: Coroutine[Any, Any, int]) -> int:
+    """Run something on an event loop of its own, and close what it opened there."""
+    try:
+        return await work
+    finally:
+        await dispatch.close_store()
+        await get_channel_layer().flush()
+
+
+async def sweep() -> int:
     try:
         await dispatch.store().reap()
         older_than = timezone.now() - timedelta(seconds=_UNTOUCHED_S)
@@ -64,8 +74,6 @@ async def _sweep() -> int:
     except (RedisError, OSError) as error:
         logger.warning("the sweep waits for Redis: %s", error)
         return 0
-    finally:
-        await dispatch.close_store()
 
 
 @shared_task(name="assistant.forget_runs")

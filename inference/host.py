@@ -94,6 +94,7 @@ class EngineHost:
                 task.cancel()
             await asyncio.gather(starting, drained, return_exceptions=True)
         self.state = "ready"
+        await self._safely(self._beat())  # at once: somebody may wait for it
         logger.info("host %s is ready: %s, %s", self.name, self.engine.name, self.model)
         return True
 

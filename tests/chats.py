@@ -7,7 +7,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 from uuid import uuid4
 
-from asgiref.sync import sync_to_async
 from channels.testing import WebsocketCommunicator
 
 from assistant.client import session_cookie
@@ -119,29 +118,11 @@ async def running_host(
     host = EngineHost(SimulatedEngine(tokenizer, speed=speed, **engine), store)
     task = asyncio.create_task(host.run())
     try:
-        while host.state != "ready":
+        while not any(found.state == "ready" for found in await store.living_hosts()):
             assert not task.done(), task.exception()
             await asyncio.sleep(0.01)
-        await host.store.beat(host_state(host))
         yield host
     finally:
         host.drain()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-
-
-def host_state(host: EngineHost) -> Any:
-    from inference.store import HostState
-
-    return HostState(
-        host=host.name,
-        incarnation=host.incarnation,
-        engine=host.engine.name,
-        model=host.model,
-        state="ready",
-    )
-
-
-async def make(function: Any, *args: Any, **more: Any) -> Any:
-    """Run something that uses the database."""
-    return await sync_to_async(function)(*args, **more)

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 import redis
+from channels.layers import get_channel_layer
 
 from inference import dispatch
 from inference.model_store import resolve
@@ -33,6 +34,8 @@ async def store(clean_redis: redis.Redis) -> AsyncIterator[JobStore]:
     """The running loop's own store on an empty Redis."""
     yield dispatch.store()
     await dispatch.close_store()
+    # The channel layer's connections belong to this test's event loop too.
+    await get_channel_layer().flush()
 
 
 @pytest.fixture(scope="session")
