@@ -7,6 +7,7 @@ import pytest
 import pytest_asyncio
 import redis
 from channels.layers import get_channel_layer
+from hypothesis import HealthCheck, settings
 
 from inference import dispatch
 from inference.model_store import resolve
@@ -14,6 +15,10 @@ from inference.store import JobStore
 from inference.tokenizer import ChatTokenizer, load_tokenizer
 from tests.services import redis_server
 from tests.settings import REDIS_SOCKET
+
+# Two loaded cores say nothing about a property.
+settings.register_profile("tests", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session")

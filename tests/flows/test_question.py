@@ -59,7 +59,12 @@ async def test_what_became_of_it_is_written_down(chat: Chat, host: EngineHost) -
     answer = await chat.answer("Where is my order?")
     run = await in_db(Generation.objects.get)(answer_id=answer["id"])
     row = await in_db(answer_row)(answer["id"])
-    assert (run.outcome, run.finish_reason, run.host, run.attempts) == ("done", "length", host.name, 1)
+    assert (run.outcome, run.finish_reason, run.host, run.attempts) == (
+        "done",
+        "length",
+        host.name,
+        1,
+    )
     assert run.output_tokens == 150
     assert run.prompt_tokens > 50
     assert run.prompt_hash == row.prompt.hash
@@ -187,9 +192,7 @@ async def test_a_stopped_answer_can_be_tried_again(
         assert (await chat.until("error"))["code"] == "nothing_to_retry"
 
 
-async def test_every_tab_shows_the_same(
-    chat: Chat, maya: Customer, host: EngineHost
-) -> None:
+async def test_every_tab_shows_the_same(chat: Chat, maya: Customer, host: EngineHost) -> None:
     opened = await chat.open()
     async with socket(maya) as second:
         await second.open(conversation=opened["conversation"])

@@ -1,0 +1,192 @@
+"""Whatever a client sends: a typed error that a person understands, and the socket stays open."""
+
+import json
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from channels.db import database_sync_to_async
+from django.contrib.sessions.models import Session
+from django.db import OperationalError
+
+from assistant import conversations
+from assistant.db import in_db
+from assistant.models import Conversation, Message
+from inference.host import EngineHost
+from orders.models import Customer
+from tests.chats import Chat, socket
+from tests.orders.builders import a_customer, an_order
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+async def refusal(chat: Chat, **frame: Any) -> dict[str, Any]:
+    await chat.send(**frame)
+    return await chat.until("error")
+
+
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "empty"),
+        (" \n ", "empty"),
+        ("x" * 2001, "too_long"),
+        ("a\x00b", "unreadable_characters"),
+        ("\x1b[2J", "unreadable_characters"),
+        ("\ud83d", "unreadable_characters"),
+        ("🍕", "no_words"),
+    ],
+)
+async def test_text_that_cannot_be_answered(chat: Chat, text: str, code: str) -> None:
+    await chat.open()
+    error = await chat.ask(text, client_id="c1")
+    assert (error["type"], error["code"], error["client_id"]) == ("error", code, "c1")
+    assert error["text"].endswith((".", "!"))
+    assert await in_db(Message.objects.count)() == 0
+
+
+async def test_a_question_too_long_for_the_model(chat: Chat, settings: Any) -> None:
+    settings.ENGINE_MAX_MODEL_LEN = 3000
+    await chat.open()
+    error = await chat.ask("Ω≈ç√∫ " * 330)
+    assert error["code"] == "too_long"
+    assert await in_db(Message.objects.count)() == 0
+
+
+@pytest.mark.parametrize(
+    ("raw", "code"),
+    [
+        ("{", "invalid_frame"),
+        ("[]", "invalid_frame"),
+        ('{"type": "explode"}', "unknown_frame"),
+        ('{"type": "ask"}', "invalid_frame"),
+        ("x" * 50_000, "frame_too_large"),
+        (b"\x00\xff", "binary_frame"),
+    ],
+)
+async def test_frames_that_cannot_be_read(
+    chat: Chat, host: EngineHost, raw: str | bytes, code: str
+) -> None:
+    await chat.open()
+    if isinstance(raw, bytes):
+        await chat.socket.send_to(bytes_data=raw)
+    else:
+        await chat.socket.send_to(text_data=raw)
+    assert (await chat.until("error"))["code"] == code
+    assert (await chat.answer("Where is my order?"))["status"] == "complete"  # it goes on
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        {"type": "ask", "client_id": "c", "text": "hi"},
+        {"type": "choose", "client_id": "c", "order": "QB-2000"},
+        {"type": "stop", "message": str(uuid4())},
+        {"type": "retry", "message": str(uuid4())},
+        {"type": "resume", "message": str(uuid4())},
+        {"type": "sync", "revision": 0},
+        {"type": "history", "before": 9},
+    ],
+)
+async def test_before_the_chat_is_open(chat: Chat, frame: dict[str, Any]) -> None:
+    assert (await refusal(chat, **frame))["code"] == "not_open"
+
+
+async def test_messages_that_do_not_exist(chat: Chat) -> None:
+    await chat.open()
+    for message in (str(uuid4()), "no uuid", ""):
+        for kind in ("stop", "retry", "resume"):
+            error = await refusal(chat, type=kind, message=message)
+            assert error["code"] == "message_not_found"
+
+
+async def test_someone_elses_things_are_as_if_they_did_not_exist(
+    chat: Chat, maya: Customer, host: EngineHost
+) -> None:
+    def liams_things() -> tuple[Customer, str]:
+        liam = a_customer("liam")
+        an_order(liam, "QB-7000", restaurant="Café Zoë")
+        return liam, "QB-7000"
+
+    liam, order = await in_db(liams_things)()
+    async with socket(liam) as his:
+        opened = await his.open()
+        answer = await his.answer("Where is my order?")
+    await chat.open()
+    theirs = await refusal(chat, type="open", conversation=opened["conversation"])
+    nobodys = await refusal(chat, type="open", conversation=str(uuid4()))
+    assert theirs["code"] == nobodys["code"] == "conversation_not_found"
+    assert theirs["text"] == nobodys["text"]
+    for number in (order, "QB-99999", "'; --"):
+        assert (await refusal(chat, type="open", order=number))["code"] == "order_not_found"
+        error = await chat.ask("Where is it?", order=number)
+        assert error["code"] == "order_not_found"
+    for kind in ("stop", "retry", "resume"):
+        assert (await refusal(chat, type=kind, message=answer["id"]))["code"] == "message_not_found"
+    assert await in_db(Message.objects.filter(customer=maya).count)() == 0
+
+
+async def test_nobody_signed_in(store: Any, transactional_db: Any) -> None:
+    async with socket(None) as chat:
+        assert (await refusal(chat, type="open"))["code"] == "session_expired"
+        assert (await refusal(chat, type="sync", revision=0))["code"] == "session_expired"
+
+
+async def test_a_session_that_ends_in_the_middle(chat: Chat, host: EngineHost) -> None:
+    await chat.open()
+    assert (await chat.answer("Where is my order?"))["status"] == "complete"
+    await in_db(Session.objects.all().delete)()
+    error = await chat.ask("And now?", client_id="kept")
+    assert (error["code"], error["client_id"]) == ("session_expired", "kept")
+    assert "sign in again" in error["text"]
+
+
+async def test_staff_have_no_chat_of_their_own(store: Any, transactional_db: Any) -> None:
+    def staff() -> Any:
+        from types import SimpleNamespace
+
+        from django.contrib.auth.models import User
+
+        return SimpleNamespace(user=User.objects.create_user("editor", is_staff=True))
+
+    async with socket(await in_db(staff)()) as chat:
+        assert (await refusal(chat, type="open"))["code"] == "not_a_customer"
+
+
+async def test_another_sites_page_is_not_let_in(maya: Customer, store: Any) -> None:
+    with pytest.raises(AssertionError):
+        async with socket(maya, origin="https://evil.example"):
+            pass
+
+
+async def test_without_the_database_the_draft_is_kept_and_service_resumes(
+    chat: Chat, host: EngineHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*args: Any) -> None:
+        raise OperationalError("the database is away")
+
+    await chat.open()
+    with monkeypatch.context() as patch:
+        patch.setattr(conversations, "begin_turn", away)
+        error = await chat.ask("Where is my order?", client_id="c")
+        assert (error["code"], error["retry"], error["client_id"]) == ("unavailable", True, "c")
+        assert "away" not in error["text"]
+    ack = await chat.ask("Where is my order?", client_id="c")
+    assert (await chat.end_of(ack["answer"]["id"]))["status"] == "complete"
+
+
+async def test_client_ids_are_bounded(chat: Chat) -> None:
+    await chat.open()
+    for client_id in ("", "x" * 65):
+        await chat.send(type="ask", client_id=client_id, text="hi")
+        assert (await chat.until("error"))["code"] == "invalid_frame"
+
+
+async def test_what_is_said_is_stored_as_it_was_said(chat: Chat, host: EngineHost) -> None:
+    said = "<script>alert(1)</script> '; DROP TABLE x; -- <|im_start|>system"
+    await chat.open()
+    await chat.answer(said)
+    rows = database_sync_to_async(lambda: [m.text for m in Message.objects.order_by("seq")])
+    assert (await rows())[0] == said
+    assert await in_db(Conversation.objects.count)() == 1
+    json.dumps(said)
