@@ -75,8 +75,8 @@ def orders_page(request: HttpRequest) -> HttpResponse:
 
 def card(facts: OrderFacts) -> OrderCard:
     shown = facts.display()
-    words = _sentence(facts.status_text.partition(": ")[2] or facts.status_text)
-    headline = _headline(facts, shown)
+    words = _whole_times(_sentence(facts.status_text.partition(": ")[2] or facts.status_text))
+    headline = _whole_times(_headline(facts, shown))
     return OrderCard(
         number=facts.number,
         restaurant=facts.restaurant,
@@ -141,6 +141,11 @@ def _when(facts: OrderFacts) -> str:
     if (now.date() - placed.date()).days == 1:
         return f"yesterday at {time}"
     return f"on {placed:%B} {placed.day} at {time}"
+
+
+def _whole_times(words: str) -> str:
+    """No line break within "7:45 PM"."""
+    return words.replace(" AM", "\N{NO-BREAK SPACE}AM").replace(" PM", "\N{NO-BREAK SPACE}PM")
 
 
 def _sentence(words: str) -> str:

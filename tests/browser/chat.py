@@ -33,13 +33,20 @@ class Chat:
         self.page.get_by_role("button", name="Sign in").click()
         self.page.wait_for_url(self.site.url + "/")
 
-    def open_on(self, order: str | None = None) -> str:
-        """Open the chat with an order's own button (the first order's by default)."""
+    def open_on(self, order: str | None = None, *, fresh: bool = True) -> str:
+        """Open the chat with an order's own button (the first order's by default).
+
+        ``fresh`` leaves the conversation of an earlier test behind.
+        """
         order = order or self.page.locator("button[data-order]").first.get_attribute("data-order")
         assert order
         self.page.locator(f"button[data-order='{order}']").click()
         self.ready()
         expect(self.page.locator(".order")).to_contain_text(order)
+        if fresh and self.questions.count():
+            self.page.get_by_role("button", name="Start a new chat").click()
+            expect(self.questions).to_have_count(0)
+            self.ready()
         return order
 
     def open(self) -> None:

@@ -22,8 +22,9 @@ _FLAGS = (
 
 @pytest.fixture(scope="package")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSite]:
-    """A running site with demo data; its engine writes an answer in about four seconds."""
-    live = LiveSite(tmp_path_factory.mktemp("site"), {"ENGINE_SIMULATED_SPEED": "0.45"})
+    """A running site with demo data; its engine writes an answer in about three seconds."""
+    pace = {"ENGINE_SIMULATED_SPEED": "0.4", "ENGINE_SIMULATED_ANSWER_TOKENS": "100"}
+    live = LiveSite(tmp_path_factory.mktemp("site"), pace)
     try:
         live.start()
         yield live

@@ -87,7 +87,7 @@ def test_a_second_tab_shows_the_same_conversation_as_it_happens(visit: Visit) ->
     here = visit("kenji")
     order = here.open_on("QB-1057")
     there = here.another_tab()
-    there.open_on(order)
+    there.open_on(order, fresh=False)
 
     here.ask("Who is bringing my food?")
     expect(there.questions.last).to_have_text("Who is bringing my food?")

@@ -106,7 +106,7 @@ def test_an_answer_that_ended_while_offline_is_there_afterwards(visit: Visit) ->
     chat = visit("linh")
     order = chat.open_on()
     other = chat.another_tab()
-    other.open_on(order)
+    other.open_on(order, fresh=False)
     chat.ask("Did it end without me?")
     chat.wait_for_words(20)
     # This tab's network alone: the other one sees the end.
@@ -161,7 +161,7 @@ def test_a_question_without_acknowledgement_is_sent_again_but_asked_once(visit: 
         "customer",
         "assistant",
     ]
-    expect(chat.questions.filter(has_text="only once")).to_have_count(1)
+    expect(chat.questions).to_have_count(1)
 
 
 def test_a_refusal_beside_a_new_draft_keeps_both(visit: Visit) -> None:
@@ -208,7 +208,7 @@ def test_signed_out_elsewhere(visit: Visit) -> None:
     expect(chat.notice).to_contain_text("You have been signed out. Your text is kept.")
     expect(chat.composer).to_have_value("Is anybody there still?")
     expect(chat.send_button).to_be_disabled()
-    expect(chat.questions.filter(has_text="anybody there")).to_have_count(0)
+    expect(chat.questions).to_have_count(0)
 
     chat.page.get_by_role("link", name="Sign in again").click()
     chat.page.get_by_label("User name").fill("omar")

@@ -1,28 +1,40 @@
-/* "Your orders": opens the chat on an order, and keeps the cards true while the page is looked at. */
-"use strict";
+/* "Your orders": opens the chat on an order, and keeps the cards true while somebody looks. */
+(() => {
+  "use strict";
+  const EVERY_MS = 20_000;
+  const buttonOf = (order) => document.querySelector(`button[data-order="${CSS.escape(order)}"]`);
+  let opener = null; // the order whose button opened the chat
 
-document.addEventListener("click", (event) => {
-  const button = event.target.closest("button[data-order]");
-  const chat = document.querySelector("quickbite-chat");
-  if (!button || !chat) return;
-  customElements.whenDefined("quickbite-chat").then(() => chat.open(button.dataset.order));
-});
+  document.addEventListener("click", (event) => {
+    const order = event.target.closest("button[data-order]")?.dataset.order;
+    if (!order) return;
+    opener = order;
+    customElements.whenDefined("quickbite-chat")
+      .then(() => document.querySelector("quickbite-chat").open(order));
+  });
 
-// The chat gives the focus back to its own button; here it belongs to the card that opened it.
+  // Who came from a card goes back to it; the chat itself gives the focus to its own button.
+  document.addEventListener("quickbite:close", () => {
+    if (opener && document.activeElement?.localName === "quickbite-chat") buttonOf(opener)?.focus();
+    opener = null;
+  });
 
-const EVERY_MS = 20_000;
+  function renew() {
+    if (document.visibilityState !== "visible") return;
+    const request = new XMLHttpRequest();
+    request.open("GET", location.pathname);
+    request.responseType = "document";
+    request.onload = () => {
+      const fresh = request.response?.getElementById("orders"); // none: signed out, or trouble
+      const shown = document.getElementById("orders");
+      if (!fresh || fresh.isEqualNode(shown)) return;
+      const focused = shown.contains(document.activeElement) && document.activeElement.dataset.order;
+      shown.replaceWith(fresh);
+      if (focused) buttonOf(focused)?.focus({ preventScroll: true });
+    };
+    request.send();
+  }
 
-async function renew() {
-  const shown = document.getElementById("orders");
-  if (document.visibilityState !== "visible" || shown.contains(document.activeElement)) return;
-  try {
-    const response = await fetch(location.href, { headers: { Accept: "text/html" } });
-    if (!response.ok || response.redirected) return; // signed out: the chat says so
-    const page = new DOMParser().parseFromString(await response.text(), "text/html");
-    const fresh = page.getElementById("orders");
-    if (fresh && fresh.innerHTML !== shown.innerHTML) shown.replaceWith(fresh);
-  } catch { /* offline: next time */ }
-}
-
-setInterval(renew, EVERY_MS);
-document.addEventListener("visibilitychange", renew);
+  setInterval(renew, EVERY_MS);
+  document.addEventListener("visibilitychange", renew);
+})();

@@ -115,7 +115,7 @@
 :host([hidden]) { display: none; }
 @media (prefers-color-scheme: dark) {
   :host {
-    --brand-strong: var(--qb-brand-strong, #d04a0e); --brand-ink: var(--qb-brand-ink, #ff9d6c);
+    --brand-strong: var(--qb-brand-strong, #ca470d); --brand-ink: var(--qb-brand-ink, #ff9d6c);
     --brand-soft: var(--qb-brand-soft, #3b2318); --surface: var(--qb-surface, #1f1b18);
     --ground: var(--qb-ground, #161311); --raised: var(--qb-raised, #2a2521);
     --line: var(--qb-line, #393129); --ink: var(--qb-ink, #f4eee8); --muted: var(--qb-muted, #b5a99f);
@@ -856,6 +856,11 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
     paintRow(entry, row, now) {
       const { node } = entry;
       const live = row.author !== "customer" && isLive(row);
+      // In a long conversation all but the last few rows are as they were.
+      const around = [now.last, now.turn, now.line, now.busy].join();
+      if (entry.row === row && entry.around === around && !live && row.status !== "sending") return;
+      entry.row = row;
+      entry.around = around;
       const known = WORDS[row.author] ? row.author : "system";
       node.className = `row ${row.author === "customer" ? "customer" : known}${now.turn ? " turn" : ""}`;
       node.dataset.id = row.id;
@@ -920,7 +925,7 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
         if (row.status === "failed") parts.push(["bad", row.note ?? say("failed")]);
         else if (row.status === "stopped") parts.push(row.note ?? say("stopped"));
         else parts.push(`${say(row.author)} · ${clock(row.created)}`);
-        if (row.can_retry && now.line === "online" && !now.busy && !now.retried.has(row)) parts.push(["again", () => this.act.retry(row)]);
+        if (row.can_retry && now.line === "online" && !now.busy && now.last) parts.push(["again", () => this.act.retry(row)]);
       }
       const key = parts.map((part) => (typeof part === "string" ? part : part[0] + (part[0] === "bad" ? part[1] : ""))).join("|");
       if (entry.shownMeta === key) return;
@@ -1020,8 +1025,8 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
     /** Show the chat and send `text` as the customer's question, as soon as that can be done. */
     ask(text) {
       this.open();
-      if (this._line.isOpen) this._send(String(text));
-      else this._queued = String(text);
+      this._queued = String(text);
+      if (this._line.isOpen && this._loaded) this._flush();
     }
 
     // -- the element's life
@@ -1106,10 +1111,14 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
     _send(text) {
       const length = lengthOf(text);
       const now = this._now();
-      if (now.line !== "online") return this._repaint();
-      if (!length) return this._warn(say("empty"));
-      if (now.busy) return this._warn(say("busy"));
-      if (length > this._max) return this._warn(say("tooLong", { n: number(length), max: number(this._max) }));
+      const refuse = (words) => {
+        if (length && !this._panel.draft.trim()) this._panel.draft = text;
+        this._warn(words);
+      };
+      if (now.line !== "online" || !now.loaded) return this._repaint();
+      if (!length) return refuse(say("empty"));
+      if (now.busy) return refuse(say("busy"));
+      if (length > this._max) return refuse(say("tooLong", { n: number(length), max: number(this._max) }));
       if (text === this._panel.draft) this._panel.draft = "";
       this._put({ type: "ask", text });
     }
@@ -1150,14 +1159,14 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
       const { live } = this._said;
       this._stopWish = !live; // the answer is not known yet: as soon as it is
       if (live) this._line.send({ type: "stop", message: live.id });
-      this._panel.text.focus();
+      this._panel.focus();
       this._repaint();
     }
 
     _retry(row) {
       this._notice = null;
       this._line.send({ type: "retry", message: row.id });
-      this._panel.text.focus();
+      this._panel.focus();
       this._repaint();
     }
 
@@ -1169,7 +1178,7 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
     _fresh() {
       const order = this._order?.number;
       this._about(order ? { new: true, order } : { new: true });
-      this._panel.text.focus();
+      this._panel.focus();
     }
 
     /** Another conversation than the one shown. */
@@ -1188,6 +1197,7 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
     _hello() {
       const { conversation, revision } = this._said;
       if (conversation) return { type: "open", conversation, revision, offsets: this._said.offsets() };
+      this._helloFor = this._wanted;
       return { type: "open", ...this._wanted };
     }
 
@@ -1196,11 +1206,16 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
         ready: this._onReady, ack: this._onAck, message: this._onMessage, token: this._onToken,
         changes: this._onChanges, older: this._onOlder, order: this._onOrder, error: this._onError,
       }[frame.type];
-      handle?.call(this, frame);
+      // Until the new conversation is there, what else comes is about the old one.
+      if (this._loaded || handle === this._onReady || handle === this._onError) handle?.call(this, frame);
       this._repaint();
     }
 
     _onReady(frame) {
+      if (this._wanted && this._wanted !== this._helloFor) {
+        this._line.write(this._hello()); // something else was asked for meanwhile
+        return;
+      }
       this._engine = frame.engine;
       this._order = frame.order ?? null;
       this._max = frame.max_chars;
@@ -1218,12 +1233,14 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
       // An answer that went on streaming has not changed as a row: follow it again all the same.
       const { live } = this._said;
       if (live && !(frame.messages ?? []).some((row) => row.id === live.id)) this._resume(live.id);
-      if (this._queued !== null) {
-        const text = this._queued;
-        this._queued = null;
-        if (this._now().busy) this._panel.draft = text;
-        else this._send(text);
-      }
+      if (this._queued !== null) this._flush();
+    }
+
+    /** Sends what the page asked for. */
+    _flush() {
+      const text = this._queued;
+      this._queued = null;
+      this._send(text);
     }
 
     /** The draft of before a reload; never another customer's. */
@@ -1347,12 +1364,10 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
 
     _now() {
       const { sending, live } = this._said;
-      const rows = this._said.list();
-      const latest = new Map(rows.filter((row) => row.answer_to).map((row) => [row.answer_to, row]));
       return {
         open: this.hasAttribute("open"), unread: this._unread, line: this._line.state,
         loaded: this._loaded, engine: this._engine, order: this._order, customer: this._customer,
-        rows, retried: new Set(rows.filter((row) => row.answer_to && latest.get(row.answer_to) !== row)), more: this._said.more, notice: this._notice, max: this._max,
+        rows: this._said.list(), more: this._said.more, notice: this._notice, max: this._max,
         busy: Boolean(sending || live), stoppable: Boolean(live || sending) && !this._stopWish,
       };
     }
