@@ -82,7 +82,7 @@ class SimulatedEngine:
         self._speed = speed
         self._blocks: OrderedDict[int, None] = OrderedDict()
         self._decoding: list[_Sequence] = []
-        self._prefilling = 0
+        self._open = 0
         self._generated = 0
         self._work = asyncio.Event()
         self._loop: asyncio.Task[None] | None = None
@@ -108,15 +108,12 @@ class SimulatedEngine:
         ids = self._answer(request)
         cached = self._cache([*request.prompt_ids, *request.generated])
         sequence = _Sequence(ids=ids, at=len(request.generated), cached=cached)
-        self._prefilling += 1
+        self._open += 1
         try:
             await asyncio.sleep((total - cached) * PREFILL_S_PER_TOKEN / self._speed)
-        finally:
-            self._prefilling -= 1
-        await self.check()
-        self._decoding.append(sequence)
-        self._work.set()
-        try:
+            await self.check()
+            self._decoding.append(sequence)
+            self._work.set()
             while True:
                 await sequence.wake.wait()
                 sequence.wake.clear()
@@ -131,6 +128,7 @@ class SimulatedEngine:
                 if ended:
                     return
         finally:
+            self._open -= 1
             if sequence in self._decoding:
                 self._decoding.remove(sequence)
 
@@ -186,9 +184,7 @@ class SimulatedEngine:
         return cached
 
     def stats(self) -> EngineStats:
-        return EngineStats(
-            running=len(self._decoding) + self._prefilling, tokens_generated=self._generated
-        )
+        return EngineStats(running=self._open, tokens_generated=self._generated)
 
     async def check(self) -> None:
         if self._loop is None or self._loop.done():
