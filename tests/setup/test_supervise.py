@@ -46,7 +46,13 @@ class Run:
             command = ["make", "--no-print-directory", "-f", str(makefile), "run"]
         with self.output.open("wb") as output:
             self.process = subprocess.Popen(
-                command, cwd=REPOSITORY, stdout=output, stderr=output, start_new_session=True
+                command,
+                cwd=REPOSITORY,
+                stdout=output,
+                stderr=output,
+                start_new_session=True,
+                # As in a terminal: a shell's background jobs are started with Ctrl-C ignored.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
 
     def text(self) -> str:
