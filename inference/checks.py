@@ -1,5 +1,6 @@
 """A bad setting stops the process at start-up and says what would mend it."""
 
+import re
 from typing import Any
 
 from django.conf import settings
@@ -23,6 +24,9 @@ _POSITIVE = (
     "ENGINE_SIMULATED_ANSWER_TOKENS",
     "ENGINE_SIMULATED_SPEED",
 )
+
+_CORES = r"\d+(-\d+)?(,\d+(-\d+)?)*"
+_BINDING = re.compile(rf"auto|nobind|{_CORES}(\|{_CORES})*")
 
 
 @register("inference")
@@ -85,6 +89,32 @@ def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
                 f"INFERENCE_TEXT_FILTER cannot be imported: {error}.",
                 hint="Name a class as 'package.module.Class'.",
                 id="inference.E007",
+            )
+        )
+    for name in ("INFERENCE_COALESCE_S", "INFERENCE_DRAIN_S"):
+        if getattr(settings, name) < 0:
+            problems.append(
+                Error(
+                    f"{name} is {getattr(settings, name)}.",
+                    hint="Set it to 0 or above.",
+                    id="inference.E008",
+                )
+            )
+    if not _BINDING.fullmatch(settings.ENGINE_CPU_THREADS_BIND):
+        problems.append(
+            Error(
+                f"ENGINE_CPU_THREADS_BIND is {settings.ENGINE_CPU_THREADS_BIND!r}.",
+                hint="Set it to 'auto', 'nobind' or cores such as '0-3' or '0,2' ('|' between the "
+                "shares of several workers).",
+                id="inference.E009",
+            )
+        )
+    if not isinstance(settings.ENGINE_SPECULATIVE_CONFIG, dict):
+        problems.append(
+            Error(
+                "ENGINE_SPECULATIVE_CONFIG is no JSON object.",
+                hint='Set it to {} or to vLLM\'s own, such as {"method": "ngram", …}.',
+                id="inference.E010",
             )
         )
     return problems

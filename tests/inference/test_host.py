@@ -424,7 +424,7 @@ async def test_an_engine_that_moves_no_tokens_is_dead(
 ) -> None:
     job = a_job(tokenizer)
     engine = Faulty(tokenizer, "stall", speed=2)
-    async with running(engine, "h1", stall_s=0.3, lease_s=30) as (host, task):
+    async with running(engine, "h1", stall_s=0.3, lease_s=30) as (_, task):
         await dispatch.dispatch(job)
         watching = asyncio.create_task(watch(store))
         await _journaled(store, 20)
