@@ -71,7 +71,7 @@ async def _read(store: JobStore, job_id: str) -> tuple[Transcript, bytes]:
     key = store.partition_of(job_id).journal(job_id)
     transcript, last = Transcript(), b"0-0"
     while True:
-        page = await store.redis.xrange(key, min=b"(" + last, count=_PAGE)
+        page = await store.call(store.redis.xrange(key, min=b"(" + last, count=_PAGE))
         last = await _fold(store, job_id, transcript, page) or last
         if transcript.end is not None or len(page) < _PAGE:
             return transcript, last

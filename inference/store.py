@@ -1,13 +1,14 @@
 """The jobs in Redis: every change is one fenced Lua call on the keys of one partition."""
 
+import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 from zlib import crc32
 
 import msgspec
@@ -23,8 +24,12 @@ from inference.messages import JOB_VERSION, Detail, Job, Lease, Outcome, pack_id
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 _LUA = Path(__file__).parent / "lua"
 _US = 1_000_000
+#: Seconds that one command may take.
+_CALL_S = 5.0
 #: A host whose last word is older than this is forgotten altogether.
 _FORGET_HOST_S = 120
 
@@ -98,7 +103,9 @@ class JobStore:
         self.redis: Redis = Redis.from_url(
             self.conf.redis_url,
             socket_connect_timeout=2,
-            socket_timeout=5,
+            # With a time-out redis-py sends inside ``asyncio.wait_for``, which on Python 3.11
+            # sometimes swallows a cancellation (cpython#86296): ``call`` bounds the time instead.
+            socket_timeout=None,
             health_check_interval=30,
             # Every script but claim may safely run twice; a claim that ran and was not heard of
             # costs one lease.
@@ -142,7 +149,15 @@ class JobStore:
         script = self._scripts.get(name)
         if script is None:
             script = self._scripts[name] = self.redis.register_script(_source(name))
-        return await script(keys=keys, args=args)
+        return await self.call(script(keys=keys, args=args))
+
+    async def call(self, command: Awaitable[T]) -> T:
+        """Await a command of ``redis`` for a few seconds at most."""
+        try:
+            async with asyncio.timeout(_CALL_S):
+                return await command
+        except TimeoutError:
+            raise RedisTimeoutError(f"no answer in {_CALL_S:.0f} s") from None
 
     # ---- what web servers and workers call --------------------------------------------------
 
@@ -183,7 +198,7 @@ class JobStore:
         return True
 
     async def exists(self, job_id: str) -> bool:
-        return bool(await self.redis.exists(self.partition_of(job_id).job(job_id)))
+        return bool(await self.call(self.redis.exists(self.partition_of(job_id).job(job_id))))
 
     async def reap(self) -> int:
         """Give expired leases back and end what passed its deadline; how many were found."""
@@ -194,7 +209,7 @@ class JobStore:
         return found
 
     async def queue_length(self, model: str) -> int:
-        counts = [await self.redis.zcard(p.ready(model)) for p in self.partitions()]
+        counts = [await self.call(self.redis.zcard(p.ready(model))) for p in self.partitions()]
         return sum(counts)
 
     async def living_hosts(self) -> list[HostState]:
@@ -210,8 +225,8 @@ class JobStore:
         await self._run("beat", [self.BEATS, self.STATES], args)
 
     async def forget_host(self, host: str) -> None:
-        await self.redis.zrem(self.BEATS, host)
-        await self.redis.hdel(self.STATES, host)  # type: ignore[misc]
+        await self.call(self.redis.zrem(self.BEATS, host))
+        await self.call(self.redis.hdel(self.STATES, host))  # type: ignore[arg-type]
 
     async def claim(
         self, partition: Partition, *, model: str, host: str, incarnation: str, count: int

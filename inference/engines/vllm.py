@@ -224,6 +224,8 @@ class VllmEngine:
             ended = True
             raise EngineDead(str(error)) from error
         except EngineGenerateError as error:
+            if isinstance(error.__cause__, TypeError | ValueError | OverflowError):
+                raise RequestRejected(repr(error.__cause__)) from error
             # Whatever it was, another engine may not stumble over it; the attempts are counted.
             raise EngineAborted(repr(error.__cause__ or error)) from error
         finally:
