@@ -735,12 +735,12 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
     scrolled() {
       const { scrollHeight, scrollTop, clientHeight } = this.log;
       this.atEnd = scrollHeight - scrollTop - clientHeight < 48;
-      this.jump.hidden = this.atEnd;
+      this.jump.hidden = this.atEnd || !this.list.firstChild;
     }
 
     toEnd() {
       this.atEnd = true;
-      this.log.scrollTop = this.log.scrollHeight;
+      this.log.scrollTop = this.list.firstChild ? this.log.scrollHeight : 0; // a greeting from its top
       this.jump.hidden = true;
     }
 
