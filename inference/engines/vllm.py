@@ -6,7 +6,6 @@ another engine exact, and it spares the engine the work.
 
 import asyncio
 import contextlib
-import gc
 import logging
 import multiprocessing
 import os
@@ -263,13 +262,20 @@ class VllmEngine:
 
     async def shutdown(self) -> None:
         llm, self._llm = self._llm, None
-        if llm is not None:
-            # It only returns after some seconds; the loop goes on meanwhile.
-            await asyncio.to_thread(llm.shutdown, _SHUTDOWN_S)
-            shutil.rmtree(os.environ["VLLM_RPC_BASE_PATH"], ignore_errors=True)
-            # Its finaliser shuts down again; at the interpreter's exit that would fail, loudly.
-            del llm
-            gc.collect()
+        if llm is None:
+            return
+        # No output is awaited any more; its reader would report the end as an error.
+        if llm.output_handler is not None:
+            llm.output_handler.cancel()
+        # It only returns after some seconds; the loop goes on meanwhile.
+        await asyncio.to_thread(llm.shutdown, _SHUTDOWN_S)
+        # Its finaliser shuts down again; at the interpreter's exit that would fail, loudly.
+        llm.shutdown = _nothing
+        shutil.rmtree(os.environ["VLLM_RPC_BASE_PATH"], ignore_errors=True)
+
+
+def _nothing(*args: Any) -> None:
+    pass
 
 
 def _sampling_params(request: Request) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+from django.test import override_settings
 
 from inference.engines import Request
 from inference.engines.vllm import VllmEngine, _sampling_params
@@ -31,8 +32,9 @@ QUESTION = [
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def engine() -> AsyncIterator[VllmEngine]:
     model = engine_model()
-    found = VllmEngine(model, load_tokenizer(model))
-    await found.start()
+    with override_settings(ENGINE_MAX_MODEL_LEN=1024):
+        found = VllmEngine(model, load_tokenizer(model))
+        await found.start()
     try:
         yield found
     finally:
@@ -165,7 +167,7 @@ async def test_a_reader_cancelled_while_its_request_is_added_frees_its_slot(
 @pytest.mark.parametrize(
     "bad",
     [
-        {"prompt_ids": tuple(range(100, 100 + 4096))},
+        {"prompt_ids": tuple(range(100, 100 + 1024))},
         {"prompt_ids": (5,) * 5000},
         {"prompt_ids": ()},
         {"prompt_ids": (10**7,)},
