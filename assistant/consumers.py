@@ -122,11 +122,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def on_choose(self, customer: Customer, frame: frames.Choose) -> None:
         await self._take_turn(customer, frame.client_id, frame.order, frame.order, choosing=True)
-        # The card on top shows the order that was chosen.
-        self.conversation = await in_db(conversations.open_conversation)(
-            customer, conversation=str(self._opened().public_id), order=None
-        )
-        await self.order_changed({})
 
     async def _take_turn(
         self,
@@ -162,6 +157,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
             )
         )
         self._follow_turn(turn)
+        order_id = turn.question.order_id
+        if order_id is not None and events.order_group(order_id) != self.order_group:
+            await self.order_changed({})  # the card on top shows the order that is meant now
 
     async def on_stop(self, customer: Customer, frame: frames.Stop) -> None:
         answer = await in_db(selectors.own_answer)(customer, self._opened(), frame.message)

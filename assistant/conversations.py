@@ -22,7 +22,7 @@ from assistant.errors import (
     OrderNotFound,
 )
 from assistant.models import UNFINISHED, Conversation, Message
-from assistant.selectors import messages_of, own_answer, pending_question
+from assistant.selectors import messages_of, order_in_mind, own_answer, pending_question
 from inference.dispatch import record_generation
 from inference.journal import Transcript
 from inference.messages import Outcome
@@ -139,7 +139,7 @@ def _known(conversation: Conversation, client_id: str) -> Turn | None:
 
 def _reply(question: Question, conversation: Conversation) -> _Reply:
     """Which order is meant, and its facts; else the question which."""
-    opened_on = question.order or (conversation.order.number if conversation.order else None)
+    opened_on = question.order or order_in_mind(conversation)
     try:
         picked = orders.pick_order(question.customer, opened_on=opened_on, text=question.text)
     except OrderError:
@@ -170,7 +170,7 @@ def _label(order: OrderBrief) -> str:
 @transaction.atomic
 def _write_turn(question: Question, conversation: Conversation, reply: _Reply | None) -> Turn:
     rows = 1 if reply is None else 2
-    seq = _raise_seq(conversation.pk, conversation.epoch, rows, order=question.order)
+    seq = _raise_seq(conversation.pk, conversation.epoch, rows)
     if conversation.holder == Conversation.Holder.CLOSED:
         Conversation.objects.filter(pk=conversation.pk).update(holder=Conversation.Holder.ASSISTANT)
     asked = Message.objects.create(
@@ -215,13 +215,10 @@ def _write_answer(question: Message, reply: _Reply, seq: int) -> Message:
     )
 
 
-def _raise_seq(conversation_id: int, epoch: int, by: int, *, order: str | None = None) -> int:
+def _raise_seq(conversation_id: int, epoch: int, by: int) -> int:
     """Count ``by`` changes and return the new seq; raises ``ConversationMoved``."""
     rows = Conversation.objects.filter(pk=conversation_id, epoch=epoch)
-    changed: dict[str, object] = {"seq": F("seq") + by, "last_activity_at": timezone.now()}
-    if order:
-        changed["order"] = Order.objects.filter(number=orders.normal_number(order)).first()
-    if rows.update(**changed) == 0:
+    if rows.update(seq=F("seq") + by, last_activity_at=timezone.now()) == 0:
         raise ConversationMoved
     return Conversation.objects.values_list("seq", flat=True).get(pk=conversation_id)
 

@@ -34,7 +34,7 @@ class Conversation(models.Model):
         null=True,
         blank=True,
         related_name="conversations",
-        help_text="The order that the chat was opened on or that the customer chose.",
+        help_text="The order that the chat was opened on.",
     )
     holder = models.CharField(max_length=20, choices=Holder, default=Holder.ASSISTANT)
     epoch = models.PositiveIntegerField(default=0)

@@ -1,12 +1,13 @@
 """Reading conversations and messages; nothing here writes. Synchronous; callers use ``in_db``."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.conf import settings
 from django.db.models import QuerySet
+from django.utils import timezone
 
 from assistant.errors import MessageNotFound
 from assistant.models import UNFINISHED, Conversation, Message
@@ -14,6 +15,9 @@ from inference.models import Generation
 from orders import selectors as orders
 from orders.models import Customer
 from orders.selectors import OrderFacts, Picked
+
+#: So long after a question about an order, "it" still means that order.
+_FRESH = timedelta(minutes=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +59,28 @@ def changes(conversation: Conversation, revision: int) -> tuple[int, list[Messag
 def current_order(conversation: Conversation) -> OrderFacts | None:
     """The order that a question without further words would be about; None if several may be."""
     customer = conversation.customer
-    opened_on = conversation.order.number if conversation.order else None
-    picked = orders.pick_order(customer, opened_on=opened_on, text="")
+    picked = orders.pick_order(customer, opened_on=order_in_mind(conversation), text="")
     return orders.order_facts(customer, picked.number) if isinstance(picked, Picked) else None
+
+
+def order_in_mind(conversation: Conversation) -> str | None:
+    """The order that this chat is about until another one is named.
+
+    That of the last question, while the question is fresh or the order under way; else the one
+    that the chat was opened on. Yesterday's order does not stand in the way of today's.
+    """
+    last = (
+        Message.objects.filter(
+            conversation=conversation, author=Message.Author.CUSTOMER, order__isnull=False
+        )
+        .select_related("order")
+        .order_by("-seq")
+        .first()
+    )
+    if last is not None and last.order is not None:
+        if last.order.is_active or timezone.now() - last.created_at < _FRESH:
+            return last.order.number
+    return conversation.order.number if conversation.order else None
 
 
 def unfinished_in(conversation: Conversation) -> list[str]:

@@ -20,7 +20,7 @@ from inference.store import HostState, JobStore
 from inference.tokenizer import ChatTokenizer
 from orders.models import Customer
 from tests.chats import Chat, running_host, socket
-from tests.orders.builders import a_customer, an_order
+from tests.orders.builders import a_customer, an_order, deliver
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -323,6 +323,15 @@ async def test_with_several_active_orders_the_assistant_asks_which(
         # From here on the chosen order is meant.
         later = await chat.answer("And when does it come?")
         assert (await in_db(answer_row)(later["id"])).facts["values"]["order"] == "QB-3001"
+        # … on the card too, until another one is named.
+        cards = [f["order"]["number"] for f in chat.frames if f["type"] == "order"]
+        assert cards == ["QB-3001"]
+        named = await chat.answer("And QB-3000?")
+        assert (await in_db(answer_row)(named["id"])).facts["values"]["order"] == "QB-3000"
+        card = await chat.until("order")
+        assert card["order"]["number"] == "QB-3000"
+        last = await chat.answer("Who is bringing it?")
+        assert (await in_db(answer_row)(last["id"])).facts["values"]["order"] == "QB-3000"
 
 
 async def test_an_idle_chat_answers_after_the_redis_time_out(
@@ -350,3 +359,19 @@ async def test_conversations_last_over_days_and_sockets(maya: Customer, host: En
         assert ready["conversation"] == opened["conversation"]
         assert [m["text"] for m in ready["messages"]][:1] == ["Where is my order?"]
     assert await in_db(Conversation.objects.count)() == 1
+
+
+async def test_yesterdays_order_does_not_stand_in_the_way_of_todays(
+    chat: Chat, maya: Customer, host: EngineHost
+) -> None:
+    def yesterday() -> None:
+        deliver("QB-2000")
+        Message.objects.update(created_at=timezone.now() - timedelta(days=1))
+        an_order(maya, "QB-2001", restaurant="Café Zoë")
+
+    await chat.open()
+    first = await chat.answer("Where is my order?")
+    assert (await in_db(answer_row)(first["id"])).facts["values"]["order"] == "QB-2000"
+    await in_db(yesterday)()
+    second = await chat.answer("Where is my order?")
+    assert (await in_db(answer_row)(second["id"])).facts["values"]["order"] == "QB-2001"

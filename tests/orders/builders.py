@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 
 from orders.feed import OrderEventIn
 from orders.models import Customer, Order, OrderItem, Restaurant, Rider
-from orders.services import NewItem, NewOrder, place_orders
+from orders.services import NewItem, NewOrder, place_orders, record_events
 
 # 19:33 in New York.
 NOW = datetime(2026, 3, 4, 0, 33, 20, tzinfo=UTC)
@@ -102,3 +102,7 @@ def an_order(
         ]
     )
     return order
+
+
+def deliver(number: str) -> None:
+    record_events([happened("delivered", 1, order=number)])

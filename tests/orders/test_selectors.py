@@ -19,7 +19,7 @@ from orders.selectors import (
 )
 from orders.services import record_events
 
-from .builders import NOW, a_customer, an_order, happened
+from .builders import NOW, a_customer, an_order, deliver, happened
 
 pytestmark = pytest.mark.django_db
 
@@ -27,10 +27,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def maya() -> Customer:
     return a_customer("maya")
-
-
-def deliver(number: str) -> None:
-    record_events([happened("delivered", 1, order=number)])
 
 
 def picked(customer: Customer, text: str = "Where is it?", on: str | None = None) -> Any:
