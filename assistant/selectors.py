@@ -78,7 +78,8 @@ def order_in_mind(conversation: Conversation) -> str | None:
         .first()
     )
     if last is not None and last.order is not None:
-        if last.order.is_active or timezone.now() - last.created_at < _FRESH:
+        fresh = timezone.now() - last.created_at < _FRESH
+        if fresh or last.order.is_active:
             return last.order.number
     return conversation.order.number if conversation.order else None
 

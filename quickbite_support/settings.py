@@ -35,7 +35,12 @@ try:
     CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
     # ---- backing services ------------------------------------------------------------------
-    REDIS_URL = env.str("REDIS_URL", default="redis://127.0.0.1:6379/0")
+    #: Where ``make run`` keeps its own Redis; a command in a second terminal finds it there.
+    _own_redis = VAR_DIR / "redis" / "redis.sock"
+    REDIS_URL = env.str(
+        "REDIS_URL",
+        default=f"unix://{_own_redis}?db=0" if _own_redis.exists() else "redis://127.0.0.1:6379/0",
+    )
     INFERENCE_REDIS_URL = env.str("INFERENCE_REDIS_URL", default=REDIS_URL)
     CHANNEL_REDIS_URLS = env.list("CHANNEL_REDIS_URLS", default=[REDIS_URL])
     CACHE_REDIS_URL = env.str("CACHE_REDIS_URL", default=REDIS_URL)

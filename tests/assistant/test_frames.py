@@ -67,9 +67,23 @@ _json = st.recursive(
     ),
     max_leaves=12,
 )
-_types = st.sampled_from(["open", "ask", "choose", "stop", "retry", "resume", "sync", "history", "nonsense"])
+_types = st.sampled_from(
+    ["open", "ask", "choose", "stop", "retry", "resume", "sync", "history", "nonsense"]
+)
 _fields = st.sampled_from(
-    ["conversation", "order", "new", "revision", "offsets", "client_id", "text", "message", "offset", "before", "no_cache"]
+    [
+        "conversation",
+        "order",
+        "new",
+        "revision",
+        "offsets",
+        "client_id",
+        "text",
+        "message",
+        "offset",
+        "before",
+        "no_cache",
+    ]
 )
 
 

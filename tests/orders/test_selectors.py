@@ -17,9 +17,8 @@ from orders.selectors import (
     pick_order,
     recent_order_facts,
 )
-from orders.services import record_events
 
-from .builders import NOW, a_customer, an_order, deliver, happened
+from .builders import NOW, a_customer, an_order, deliver
 
 pytestmark = pytest.mark.django_db
 

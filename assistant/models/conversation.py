@@ -1,13 +1,13 @@
-"""Conversations, what is said in them, and what the model is told.
-
-``conversations.py`` is the one module that writes conversations and messages.
-"""
+"""Conversations and what is said in them; ``conversations.py`` alone writes these rows."""
 
 import uuid
 
 from django.db import models
 from django.db.models import Q
 
+from assistant.models.prompt import PromptVersion
+
+#: States of an answer that somebody still has to end.
 UNFINISHED = ("queued", "streaming")
 
 
@@ -54,25 +54,6 @@ class Conversation(models.Model):
 
     def __str__(self) -> str:
         return f"Conversation {str(self.public_id)[:8]}"
-
-
-class PromptVersion(models.Model):
-    """What every prompt of a time began with: content-addressed, never changed."""
-
-    hash = models.CharField(max_length=64, unique=True)
-    system = models.TextField()
-    policies = models.JSONField(default=list)  # list of texts
-    examples = models.JSONField(default=list)  # list of {question, facts, answer}
-    tokens = models.PositiveIntegerField()
-    created_at = models.DateTimeField(auto_now_add=True)
-    #: When this version was last made the current one; the newest is in force.
-    current_since = models.DateTimeField()
-
-    class Meta:
-        ordering = ("-current_since", "-id")
-
-    def __str__(self) -> str:
-        return self.hash[:12]
 
 
 class Message(models.Model):
@@ -145,6 +126,7 @@ class Message(models.Model):
                 name="unfinished_answers",
                 condition=Q(status__in=UNFINISHED),
             ),
+            models.Index(fields=["created_at"], name="messages_by_time"),
         )
         constraints = (
             models.UniqueConstraint(fields=["conversation", "seq"], name="one_message_a_place"),
@@ -180,72 +162,3 @@ class Message(models.Model):
     @property
     def unfinished(self) -> bool:
         return self.status in UNFINISHED
-
-
-class SystemText(models.Model):
-    """What the model is told it is. The first row in force counts."""
-
-    text = models.TextField()
-    updated_at = models.DateTimeField(auto_now=True)
-
-    class Meta:
-        verbose_name = "system text"
-        verbose_name_plural = "system text"
-
-    def __str__(self) -> str:
-        return self.text[:80]
-
-
-class PromptPart(models.Model):
-    """Something that stands in every prompt, in a fixed order."""
-
-    position = models.PositiveSmallIntegerField(default=0)
-    active = models.BooleanField(default=True)
-    updated_at = models.DateTimeField(auto_now=True)
-
-    class Meta:
-        abstract = True
-        ordering = ("position", "id")
-
-
-class Policy(PromptPart):
-    """A rule of the house that an answer may quote."""
-
-    title = models.CharField(max_length=80)
-    text = models.TextField(max_length=1000)
-
-    class Meta:
-        ordering = ("position", "id")
-        verbose_name_plural = "policies"
-
-    def __str__(self) -> str:
-        return self.title
-
-
-class PromptExample(PromptPart):
-    """An exchange that shows the model how to answer."""
-
-    question = models.CharField(max_length=300)
-    facts = models.TextField(max_length=2000, help_text="The facts as the model would see them.")
-    answer = models.TextField(max_length=1000)
-
-    class Meta:
-        ordering = ("position", "id")
-        verbose_name = "example exchange"
-
-    def __str__(self) -> str:
-        return self.question
-
-
-class PeriodicRun(models.Model):
-    """One run of a periodic task: whoever inserts the row does the work, the others go home."""
-
-    task = models.CharField(max_length=100)
-    slot = models.BigIntegerField(help_text="The run's scheduled time divided by its period.")
-    claimed_at = models.DateTimeField(auto_now_add=True, db_index=True)
-
-    class Meta:
-        constraints = (models.UniqueConstraint(fields=["task", "slot"], name="one_run_a_slot"),)
-
-    def __str__(self) -> str:
-        return f"{self.task} #{self.slot}"

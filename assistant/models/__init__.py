@@ -1,0 +1,16 @@
+"""The assistant's tables, a file for each subject."""
+
+from assistant.models.conversation import UNFINISHED, Conversation, Message
+from assistant.models.periodic import PeriodicRun
+from assistant.models.prompt import Policy, PromptExample, PromptVersion, SystemText
+
+__all__ = [
+    "UNFINISHED",
+    "Conversation",
+    "Message",
+    "PeriodicRun",
+    "Policy",
+    "PromptExample",
+    "PromptVersion",
+    "SystemText",
+]
