@@ -68,6 +68,10 @@ class OrderFacts:
         """The values as a reader sees them, by the keys of the `facts` contract."""
         return wording.display(self)
 
+    def statements(self) -> tuple[wording.Statement, ...]:
+        """The sentences with what each is about."""
+        return wording.statements(self)
+
     def sentences(self) -> tuple[str, ...]:
         """Sentences ready to quote, in English."""
         return wording.sentences(self)

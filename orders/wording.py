@@ -6,10 +6,19 @@ and every decision has its sentence here.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from .states import CancelReason, Currency, DeliveryState, FailureReason, LateReason, RefundState
+from .states import (
+    BEFORE_PICK_UP,
+    CancelReason,
+    Currency,
+    DeliveryState,
+    FailureReason,
+    LateReason,
+    RefundState,
+)
 from .states import Status as S
 
 if TYPE_CHECKING:
@@ -39,6 +48,14 @@ FAILED_BECAUSE: dict[str, str] = {
     FailureReason.DAMAGED: "the food was damaged on the way",
     FailureReason.ACCIDENT: "the rider had an accident",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One sentence ready to quote, and what it is about."""
+
+    topic: str
+    text: str
 
 
 def money(cents: int, currency: str) -> str:
@@ -142,23 +159,35 @@ def display(facts: OrderFacts) -> dict[str, Any]:
     }
 
 
-def sentences(facts: OrderFacts) -> tuple[str, ...]:
-    """Short sentences that carry every fact and decision, the most asked-for first."""
+def statements(facts: OrderFacts) -> tuple[Statement, ...]:
+    """Short sentences that carry every fact and decision, the most asked-for first.
+
+    Each can be read alone, so that any choice of them makes an answer.
+    """
     verb = "is" if facts.active else "was"
     lines = (
-        f"Your order {facts.number} from {facts.restaurant} {verb} {status_text(facts)}.",
-        _arrival(facts),
-        _lateness(facts),
-        _rider(facts),
-        facts.rider_contact.why if facts.active and facts.rider else None,
-        facts.can_cancel.why,
-        facts.can_change_address.why,
-        _contents(facts),
-        _price(facts),
-        refund_text(facts) or "No refund has been requested for this order.",
-        facts.next_step,
+        (
+            "stage",
+            f"Your order {facts.number} from {facts.restaurant} {verb} {status_text(facts)}.",
+        ),
+        ("eta", _arrival(facts)),
+        ("late", _lateness(facts)),
+        ("rider", _rider(facts)),
+        ("contact", _contact(facts)),
+        ("cancel", facts.can_cancel.why),
+        ("address", facts.can_change_address.why),
+        ("restaurant", f"Your order {verb} from {facts.restaurant}."),
+        ("items", _contents(facts)),
+        ("total", f"The total is {money(facts.total, facts.currency)}."),
+        ("fee", _fee(facts)),
+        ("refund", refund_text(facts) or "No refund has been requested for this order."),
+        ("next", facts.next_step),
     )
-    return tuple(line for line in lines if line)
+    return tuple(Statement(topic, text) for topic, text in lines if text)
+
+
+def sentences(facts: OrderFacts) -> tuple[str, ...]:
+    return tuple(statement.text for statement in statements(facts))
 
 
 def _at(facts: OrderFacts, moment: datetime | None) -> str:
@@ -166,16 +195,22 @@ def _at(facts: OrderFacts, moment: datetime | None) -> str:
 
 
 def _arrival(facts: OrderFacts) -> str | None:
-    if not facts.active or facts.delivery_state == DeliveryState.ARRIVED:
-        return None
+    if facts.status == S.DELIVERED:
+        return f"Your order was delivered at {_at(facts, facts.delivered_at)}."
+    if facts.status == S.CANCELLED:
+        return "Your order was cancelled, so it will not arrive."
+    if facts.delivery_state == DeliveryState.FAILED:
+        return "Your order was not delivered, so it will not arrive."
+    if facts.delivery_state == DeliveryState.ARRIVED:
+        return "Your order has arrived at your address."
     if facts.expected_at is None:
         return "There is no estimate of the time of arrival yet."
     at = clock(facts.expected_at, facts.now)
     if not facts.expected_in_minutes:
         if facts.status != S.PICKED_UP:
-            return f"It was expected at {at}; there is no newer estimate yet."
-        return f"It was expected at {at} and should arrive any minute now."
-    return f"It should arrive at {at}, in about {minutes(facts.expected_in_minutes)}."
+            return f"Your order was expected at {at}; there is no newer estimate yet."
+        return f"Your order was expected at {at} and should arrive any minute now."
+    return f"Your order should arrive at {at}, in about {minutes(facts.expected_in_minutes)}."
 
 
 def _lateness(facts: OrderFacts) -> str | None:
@@ -185,21 +220,23 @@ def _lateness(facts: OrderFacts) -> str | None:
     over = facts.delivered_at is not None
     if not facts.minutes_late:
         if over:
-            return f"It was delivered on time: {promised} was promised."
-        return f"It is on time: {promised} was promised."
+            return f"Your order was delivered on time: {promised} was promised."
+        return f"Your order is on time: {promised} was promised."
     because = LATE_BECAUSE.get(facts.late_reason)
     verb = "was" if over else "is"
-    late = f"It {verb} {minutes(facts.minutes_late)} later than promised ({promised})"
+    late = f"Your order {verb} {minutes(facts.minutes_late)} later than promised ({promised})"
     return f"{late} because {because}." if because else f"{late}; no reason has been given."
 
 
 def _rider(facts: OrderFacts) -> str | None:
-    if facts.status == S.CANCELLED:
-        return None
     if facts.rider is None:
-        return facts.rider_contact.why if facts.active else None
+        if facts.status == S.CANCELLED:
+            return "No rider is coming because the order has been cancelled."
+        if facts.status in BEFORE_PICK_UP:
+            return "No rider has been assigned to the order yet."
+        return "The name of the rider is not known."
     if facts.status == S.DELIVERED:
-        return f"{facts.rider} delivered it."
+        return f"{facts.rider} delivered your order."
     if not facts.active:
         return f"The rider was {facts.rider}."
     match facts.delivery_state:
@@ -211,14 +248,19 @@ def _rider(facts: OrderFacts) -> str | None:
             return f"Your rider is {facts.rider}."
 
 
+def _contact(facts: OrderFacts) -> str:
+    if facts.rider is None and facts.status in BEFORE_PICK_UP:
+        return "The rider can be contacted once one has been assigned."
+    return facts.rider_contact.why
+
+
 def _contents(facts: OrderFacts) -> str:
     *rest, last = (item(i) for i in facts.items)
-    return f"The order has {', '.join(rest)} and {last}." if rest else f"The order has {last}."
+    return f"You ordered {', '.join(rest)} and {last}." if rest else f"You ordered {last}."
 
 
-def _price(facts: OrderFacts) -> str:
-    total = money(facts.total, facts.currency)
-    if not facts.delivery_fee:
-        return f"The total is {total}, and delivery is free."
+def _fee(facts: OrderFacts) -> str:
     fee = money(facts.delivery_fee, facts.currency)
-    return f"The total is {total}, including a delivery fee of {fee}."
+    if not facts.delivery_fee:
+        return f"The delivery fee is {fee}: delivery is free."
+    return f"The delivery fee is {fee}, which the total includes."

@@ -143,18 +143,52 @@ def test_the_display_has_the_keys_and_the_look_of_the_contract() -> None:
 def test_the_sentences_carry_every_fact_and_decision() -> None:
     assert facts_of(order_in_memory(), NOW).sentences() == (
         "Your order QB-1042 from Bella Napoli is on the way: Asha has picked it up.",
-        "It should arrive at 7:45 PM, in about 12 minutes.",
-        "It is 15 minutes later than promised (7:30 PM) because the kitchen was very busy.",
+        "Your order should arrive at 7:45 PM, in about 12 minutes.",
+        "Your order is 15 minutes later than promised (7:30 PM) because the kitchen was very busy.",
         "Your rider is Asha.",
         "You can call or message Asha under “Your orders”.",
         "The order cannot be cancelled any more because Asha has already picked it up.",
         "The delivery address cannot be changed any more because Asha has already picked the "
         "order up.",
-        "The order has 2 × Margherita (large) and 1 × Tiramisu.",
-        "The total is $18.40, including a delivery fee of $2.99.",
+        "Your order is from Bella Napoli.",
+        "You ordered 2 × Margherita (large) and 1 × Tiramisu.",
+        "The total is $18.40.",
+        "The delivery fee is $2.99, which the total includes.",
         "No refund has been requested for this order.",
         "Please keep your phone at hand so that Asha can reach you.",
     )
+
+
+#: What a customer asks about: each has an answer of its own, whatever state the order is in.
+ASKED = {
+    *("stage", "eta", "rider", "cancel", "address", "restaurant", "items", "total", "fee"),
+    *("contact", "refund", "next"),
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "delivery"), [(s, d) for s, states in ALLOWED.items() for d in states]
+)
+@pytest.mark.parametrize("has_rider", [True, False])
+def test_every_topic_has_a_sentence_of_its_own(
+    status: Status, delivery: DeliveryState, has_rider: bool
+) -> None:
+    values: dict[str, Any] = {"status": status, "delivery_state": delivery}
+    values |= {} if has_rider else {"rider": None}
+    facts = facts_of(order_in_memory(**values), NOW)
+    topics = [statement.topic for statement in facts.statements()]
+    assert set(topics) >= ASKED
+    assert len(topics) == len(set(topics))
+    assert tuple(statement.text for statement in facts.statements()) == facts.sentences()
+
+
+def test_what_will_not_arrive_says_so() -> None:
+    for over, why in ((CANCELLED, "was cancelled"), (FAILED, "was not delivered")):
+        assert f"Your order {why}, so it will not arrive." in told(**over)
+
+
+def test_nobody_brings_a_cancelled_order() -> None:
+    assert "No rider is coming" in told(**CANCELLED)
 
 
 @pytest.mark.parametrize(
@@ -187,7 +221,7 @@ def test_the_first_sentence_says_where_the_order_is(values: dict[str, Any], head
 
 def test_on_time() -> None:
     on_time = {"promised_at": NOW + timedelta(minutes=20)}
-    assert "It is on time: 7:53 PM was promised." in told(**on_time)
+    assert "Your order is on time: 7:53 PM was promised." in told(**on_time)
     assert (shown(**on_time)["minutes_late"], shown(**on_time)["late_reason"]) == (0, None)
 
 
@@ -197,7 +231,7 @@ def test_late_without_a_reason_says_so() -> None:
 
 def test_past_its_estimate_the_lateness_grows_with_the_clock() -> None:
     overdue = {"expected_at": NOW - timedelta(minutes=2)}
-    assert "It was expected at 7:31 PM and should arrive any minute now." in told(**overdue)
+    assert "Your order was expected at 7:31 PM and should arrive any minute now." in told(**overdue)
     assert (shown(**overdue)["expected_in_minutes"], shown(**overdue)["minutes_late"]) == (0, 3)
     in_kitchen = overdue | {"status": "preparing", "delivery_state": "unassigned"}
     assert "there is no newer estimate yet" in told(**in_kitchen)
@@ -215,10 +249,10 @@ def test_at_the_door_nothing_is_expected_any_more() -> None:
 
 
 def test_a_delivered_order_was_late_or_on_time() -> None:
-    assert "It was 3 minutes later than promised (7:30 PM)" in told(**DELIVERED)
+    assert "Your order was 3 minutes later than promised (7:30 PM)" in told(**DELIVERED)
     in_time = DELIVERED | {"promised_at": NOW}
-    assert "It was delivered on time: 7:33 PM was promised." in told(**in_time)
-    assert "Asha delivered it." in told(**in_time)
+    assert "Your order was delivered on time: 7:33 PM was promised." in told(**in_time)
+    assert "Asha delivered your order." in told(**in_time)
 
 
 @pytest.mark.parametrize("over", [CANCELLED, FAILED])
@@ -244,7 +278,7 @@ def test_a_refund_is_told_as_it_stands(state: str, text: str) -> None:
 
 
 def test_free_delivery() -> None:
-    assert "The total is $18.40, and delivery is free." in told(delivery_fee=0)
+    assert "The delivery fee is $0.00: delivery is free." in told(delivery_fee=0)
 
 
 def test_a_long_delay_offers_a_person() -> None:
