@@ -1,4 +1,4 @@
-"""What the model is told: [system + policies + examples][history][facts, notes, question].
+"""What the model is told: [system + policies + examples][history][facts, question, facts near it].
 
 The first part is byte-identical for everyone, so that the engine's prefix cache holds it; what
 changes from order to order stands at the end, in the customer's own turn.
@@ -6,7 +6,7 @@ changes from order to order stands at the end, in the customer's own turn.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -17,6 +17,7 @@ from django.utils import timezone
 from assistant import prompt_defaults
 from assistant.errors import PromptPartTooLong, QuestionTooLong
 from assistant.models import Message, Policy, PromptExample, PromptVersion, SystemText
+from assistant.relevance import topics_of
 from inference.conf import conf
 from inference.dispatch import current_model
 from inference.messages import Job, Sampling
@@ -28,6 +29,14 @@ from orders.selectors import OrderFacts
 _HISTORY_ROWS = 40
 #: Tokens that a chat template may put around one message.
 _MARKS = 8
+#: Sentences that are the same for every order, by the topic of the question that they answer.
+_FIXED = (
+    ("hello", prompt_defaults.HELLO),
+    ("thanks", prompt_defaults.THANKS),
+    ("refund", prompt_defaults.REFUNDS),
+    ("kitchen", prompt_defaults.KITCHEN),
+    ("unknown", prompt_defaults.NOT_KNOWN),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +65,19 @@ class Prefix:
         return len(tokenizer.render(self.messages(), answer=False))
 
 
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """A question of before and its answer, without the facts of then."""
+
+    question: str
+    answer: str
+
+    def messages(self) -> list[ChatMessage]:
+        return [ChatMessage("user", self.question), ChatMessage("assistant", self.answer)]
+
+
 def user_turn(question: str, facts: str) -> str:
-    """The customer's turn: what is known about the order, then what they ask."""
+    """A turn of the customer's, with the facts that it is to be answered with."""
     return prompt_defaults.USER_TURN.format(facts=facts, question=question)
 
 
@@ -150,14 +170,40 @@ def _prefix_of(version_hash: str) -> Prefix:
 
 
 def snapshot(facts: OrderFacts) -> dict[str, Any]:
-    """What is kept of an order with an answer: the values and the sentences, as they were."""
-    return {"values": facts.display(), "sentences": list(facts.sentences())}
+    """What is kept of an order with an answer: the values and the sentences, as they were.
+
+    ``topics`` says what each of the sentences is about.
+    """
+    statements = facts.statements()
+    return {
+        "values": facts.display(),
+        "sentences": [statement.text for statement in statements],
+        "topics": [statement.topic for statement in statements],
+    }
 
 
-def facts_text(kept: dict[str, Any] | None) -> str:
-    if not kept:
-        return prompt_defaults.NO_ORDER
-    return "\n".join(f"- {sentence}" for sentence in kept["sentences"])
+def last_turn(question: str, kept: dict[str, Any] | None, before: str = "") -> str:
+    """The turn to be answered: the facts that fit the question behind it, the others before it.
+
+    ``kept`` is a ``snapshot``, None for a customer without an order. ``before`` is what the
+    customer asked last, for a question that needs it.
+    """
+    topics = topics_of(question, before)
+    fixed = [text for topic, text in _FIXED if topic in topics]
+    if kept is None:
+        return user_turn(question, _listed(fixed or [prompt_defaults.NO_ORDER]))
+    known = list(zip(kept["topics"], kept["sentences"], strict=True))
+    shown = {"stage", "eta", *topics} if "stage" in topics else set(topics)
+    near = [text for topic, text in known if topic in shown] + fixed
+    far = [text for topic, text in known if topic not in shown]
+    # Given everything at once, a small model recites it; better that it admits what it cannot tell.
+    near = near or [prompt_defaults.NOT_KNOWN]
+    background = prompt_defaults.BACKGROUND.format(facts=_listed(far)) if far else ""
+    return background + user_turn(question, _listed(near))
+
+
+def _listed(sentences: Sequence[str]) -> str:
+    return "\n".join(f"- {sentence}" for sentence in sentences)
 
 
 def check_fits(text: str) -> None:
@@ -173,16 +219,42 @@ def messages_for(answer: Message) -> list[ChatMessage]:
     """The whole prompt of an answer as messages; the oldest history goes first when it is long."""
     assert answer.answer_to is not None
     version = answer.prompt or current_version()
-    prefix = _prefix_of(version.hash)
-    last = ChatMessage("user", user_turn(answer.answer_to.text, facts_text(answer.facts)))
-    taken = version.tokens + tokenizer().count(last.content) + _MARKS
+    history = _history(answer.answer_to)
+    return build(
+        _prefix_of(version.hash), version.tokens, history, answer.answer_to.text, answer.facts
+    )
+
+
+def build(
+    prefix: Prefix,
+    prefix_tokens: int,
+    history: Sequence[Exchange],
+    question: str,
+    kept: dict[str, Any] | None,
+) -> list[ChatMessage]:
+    """The prompt from its parts; ``history`` holds the exchanges before it, newest first."""
+    before = history[0].question if history else ""
+    last = ChatMessage("user", last_turn(question, kept, before))
+    taken = prefix_tokens + tokenizer().count(last.content) + _MARKS
     room = settings.ENGINE_MAX_MODEL_LEN - settings.ASSISTANT_MAX_ANSWER_TOKENS - taken
     budget = min(settings.ASSISTANT_HISTORY_TOKEN_BUDGET, room)
-    return [*prefix.messages(), *_history(answer.answer_to, budget), last]
+    return [*prefix.messages(), *_within(history, budget), last]
 
 
-def _history(question: Message, budget: int) -> list[ChatMessage]:
-    """Whole exchanges before the question, newest first until the budget is spent."""
+def _within(history: Sequence[Exchange], budget: int) -> list[ChatMessage]:
+    """The newest exchanges that fit into ``budget`` tokens, in the order of the conversation."""
+    kept: list[ChatMessage] = []
+    for exchange in history:
+        messages = exchange.messages()
+        budget -= sum(tokenizer().count(m.content) + _MARKS for m in messages)
+        if budget < 0:
+            break
+        kept[:0] = messages
+    return kept
+
+
+def _history(question: Message) -> list[Exchange]:
+    """Question-and-answer pairs before the question, newest first."""
     rows = (
         Message.objects.filter(
             conversation_id=question.conversation_id,
@@ -193,25 +265,18 @@ def _history(question: Message, budget: int) -> list[ChatMessage]:
         .exclude(text="")
         .order_by("-seq")[:_HISTORY_ROWS]
     )
-    kept: list[ChatMessage] = []
-    for exchange in _exchanges(rows):
-        cost = sum(tokenizer().count(m.content) + _MARKS for m in exchange)
-        if cost > budget:
-            break
-        budget -= cost
-        kept[:0] = exchange
-    return kept
+    return _exchanges(rows)
 
 
-def _exchanges(rows: Sequence[Message]) -> list[list[ChatMessage]]:
+def _exchanges(rows: Iterable[Message]) -> list[Exchange]:
     """Question-and-answer pairs, newest first; a question without an answer is left out."""
-    pairs: list[list[ChatMessage]] = []
+    pairs: list[Exchange] = []
     answer: list[str] = []
     for row in rows:
         if row.author != Message.Author.CUSTOMER:
             answer.insert(0, row.text)
         elif answer:
-            pairs.append([ChatMessage("user", row.text), ChatMessage("assistant", "\n".join(answer))])
+            pairs.append(Exchange(row.text, "\n".join(answer)))
             answer = []
     return pairs
 

@@ -1,0 +1,256 @@
+"""What customers ask, for measuring the prompt: our own lines, by what they ask about.
+
+`TUNED` may be looked at while the prompt is worked on; `HELD_OUT` is only counted, so that its
+figure says something about questions that nobody has written yet.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationQuestion:
+    text: str
+    topic: str
+    #: What the customer asked before, with its topic: the question needs it to be understood.
+    after: str = ""
+    held_out: bool = False
+
+
+#: The plain topics come first; what an answer may not say stands below them.
+PLAIN_TOPICS = (
+    *("total", "fee", "eta", "rider", "restaurant", "items", "stage", "cancel", "address"),
+    *("late", "contact", "refund"),
+)
+
+TUNED: dict[str, tuple[str, ...]] = {
+    "total": (
+        "How much is my order in total?",
+        "what do i have to pay",
+        "Could you tell me the full amount of this order, please?",
+        "I forgot what this came to. Remind me?",
+        "whats the totl price",
+        "How much did you charge me?",
+    ),
+    "fee": (
+        "What is the delivery fee?",
+        "how much for delivery",
+        "Do I pay anything for the delivery itself?",
+        "I'd like to know what the delivery costs, thank you.",
+        "delivry charge?",
+        "How much of the price is for bringing it to me?",
+    ),
+    "eta": (
+        "When will my food arrive?",
+        "how long still",
+        "What time should I expect the delivery?",
+        "I'm getting hungry, how many minutes until it's here?",
+        "eta pls",
+        "Will it take much longer?",
+    ),
+    "rider": (
+        "Who is delivering my order?",
+        "name of the driver?",
+        "Could you please tell me who my rider is?",
+        "Who should I look out for at the door?",
+        "whos the courrier",
+        "Has a rider been assigned, and who?",
+    ),
+    "restaurant": (
+        "Which restaurant is my order from?",
+        "where did i order from",
+        "Can you remind me who cooks this meal?",
+        "I ordered in a hurry, what place was it?",
+        "name of resturant",
+        "What's the restaurant called?",
+    ),
+    "items": (
+        "What did I order?",
+        "list the dishes",
+        "Could you please repeat what is in my order?",
+        "I can't remember what I picked. What's in the bag?",
+        "waht items do i get",
+        "Which dishes are in this order?",
+    ),
+    "stage": (
+        "What is the status of my order?",
+        "where is my food",
+        "Could you check how far along my order is?",
+        "Has anything happened with my order yet?",
+        "ordr status",
+        "What is going on with my order right now?",
+    ),
+    "cancel": (
+        "Can I still cancel my order?",
+        "cancel possible?",
+        "I've changed my mind. Is it too late to cancel?",
+        "Would it be possible to cancel this order, please?",
+        "can i cancle it",
+        "I don't want it any more, can I call it off?",
+    ),
+    "address": (
+        "Can I change the delivery address?",
+        "wrong address, can i fix it",
+        "I moved last week. May I still have it sent to my new place?",
+        "Is it possible to deliver to another address, please?",
+        "chnage adress possible?",
+        "Can the rider bring it to my office instead?",
+    ),
+    "late": (
+        "Is my order late?",
+        "why is it taking so long",
+        "Is everything on time?",
+        "How many minutes late is it, and why?",
+    ),
+    "contact": ("How can I reach the rider?", "can i call the driver"),
+    "refund": (
+        "Has my refund been paid?",
+        "is there a refund for this order",
+        "I want my money back. Will I get it?",
+    ),
+    "allergens": (
+        "Does my order contain nuts?",
+        "is it gluten free",
+        "I'm allergic to milk. Is the food safe for me?",
+    ),
+    "unknown": (
+        "What is the phone number of the restaurant?",
+        "do you have a discount code for me",
+        "How many calories does it have?",
+    ),
+}
+
+HELD_OUT: dict[str, tuple[str, ...]] = {
+    "total": (
+        "What's the total?",
+        "How much does the whole thing cost?",
+        "price of my order?",
+        "Hi there, what will be taken from my card for this?",
+        "how mcuh was it all together",
+        "I need the final sum for my expenses.",
+    ),
+    "fee": (
+        "How much is the delivery fee?",
+        "Is delivery free?",
+        "what did delivery cost me",
+        "Please tell me the delivery charge on this order.",
+        "shipping fee??",
+        "What part of the bill is delivery?",
+    ),
+    "eta": (
+        "When does it get here?",
+        "How long until my order arrives?",
+        "arrival time?",
+        "Do I have time for a shower before the food comes?",
+        "wen will it be deliverd",
+        "Could you give me an estimate of when it will be at my door, please?",
+    ),
+    "rider": (
+        "Who is my rider?",
+        "Who's bringing the food?",
+        "rider name",
+        "Please let me know which courier has my order.",
+        "who is the delivary guy",
+        "What is the person called who comes with my meal?",
+    ),
+    "restaurant": (
+        "What restaurant is this order from?",
+        "Who is making my food?",
+        "restaurant name pls",
+        "From which place did I get this?",
+        "wich restaurant did i use",
+        "Could you tell me the name of the kitchen behind this order?",
+    ),
+    "items": (
+        "What items are in my order?",
+        "Tell me what I ordered",
+        "whats in it",
+        "Could you list everything I will get, please?",
+        "my ordered itmes?",
+        "What food is coming?",
+    ),
+    "stage": (
+        "Where is my order?",
+        "What stage is my order at?",
+        "any update?",
+        "Hello, could you please look up how my order is doing?",
+        "wheres my fod",
+        "Is it being cooked or is it already on the road?",
+    ),
+    "cancel": (
+        "Can I cancel?",
+        "Is it still possible to cancel the order?",
+        "how late can i cancel, does it work now",
+        "Am I allowed to cancel this one?",
+        "i want to cansel my order",
+        "Something came up. Could you tell me if the order can be cancelled?",
+    ),
+    "address": (
+        "Can I still change the address?",
+        "Is it possible to change where it's delivered?",
+        "new address ok?",
+        "May I give you a different delivery address now?",
+        "can i updtae my adress",
+        "I'm at a friend's house. Could the food come there instead?",
+    ),
+    "late": (
+        "Is it running late?",
+        "What is the delay about?",
+        "how late is my food",
+        "Will it come at the promised time?",
+    ),
+    "contact": ("How do I get in touch with my rider?", "phone the rider, how?"),
+    "refund": (
+        "What about my refund?",
+        "refund status",
+        "Can you refund me now?",
+    ),
+    "allergens": (
+        "Are there peanuts in it?",
+        "Is this vegan?",
+        "what are the ingredients, I can't eat shellfish",
+    ),
+    "unknown": (
+        "What number can I call to reach QuickBite?",
+        "How old is the rider?",
+        "when does the restaurant close tonight",
+    ),
+}
+
+#: Topic of the first question, the second question, its topic.
+FOLLOW_UPS_TUNED = (
+    ("Where is my order?", "And who is bringing it?", "rider"),
+    ("Which restaurant is it from?", "and how much was it?", "total"),
+    ("How much is the total?", "And the delivery part of that?", "fee"),
+    ("Who is my rider?", "when will they be here?", "eta"),
+    ("Can I cancel my order?", "And the address, can I change that?", "address"),
+)
+FOLLOW_UPS_HELD_OUT = (
+    ("What did I order?", "And from where?", "restaurant"),
+    ("When will it arrive?", "so is that late?", "late"),
+    ("Can I change the address?", "ok and cancelling?", "cancel"),
+    ("What's the status?", "what's in it again?", "items"),
+    ("Is it late?", "And who has it?", "rider"),
+)
+
+
+def questions(*, held_out: bool | None = None) -> list[EvaluationQuestion]:
+    """All of them in turns over the topics; one half only where ``held_out`` is given."""
+    found = []
+    for half, plain, follow_ups in (
+        (False, TUNED, FOLLOW_UPS_TUNED),
+        (True, HELD_OUT, FOLLOW_UPS_HELD_OUT),
+    ):
+        if held_out is not None and held_out is not half:
+            continue
+        rounds = max(len(texts) for texts in plain.values())
+        found += [
+            EvaluationQuestion(texts[i], topic, held_out=half)
+            for i in range(rounds)
+            for topic, texts in plain.items()
+            if i < len(texts)
+        ]
+        found += [
+            EvaluationQuestion(text, topic, after=first, held_out=half)
+            for first, text, topic in follow_ups
+        ]
+    return found
