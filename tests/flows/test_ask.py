@@ -31,10 +31,6 @@ def site(clean_redis: Any) -> Iterator[str]:
     """A web server and an engine host of their own, on the test's database."""
     call_command("load_demo", verbosity=0)
     port = free_port()
-    env = os.environ | {
-        "DATABASE_URL": _database_url(),
-        "DJANGO_SETTINGS_MODULE": "quickbite_support.settings",
-    }
     started = [
         subprocess.Popen([sys.executable, *command], cwd=ROOT, env=env, stdout=subprocess.DEVNULL)
         for command in (
