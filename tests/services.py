@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 
 def redis_binary() -> str:
@@ -35,7 +37,9 @@ def redis_server(socket: Path, *options: str) -> Iterator[subprocess.Popen[bytes
 
 def wait_for_redis(socket: Path, timeout_s: float = 10) -> None:
     deadline = time.monotonic() + timeout_s
-    with redis.Redis(unix_socket_path=str(socket)) as client:
+    # The client's own retries would wait for a second before the second try.
+    at_once = Retry(NoBackoff(), 0)
+    with redis.Redis(unix_socket_path=str(socket), retry=at_once) as client:
         while True:
             try:
                 client.ping()
@@ -43,4 +47,4 @@ def wait_for_redis(socket: Path, timeout_s: float = 10) -> None:
             except redis.ConnectionError:
                 if time.monotonic() > deadline:
                     raise
-                time.sleep(0.05)
+                time.sleep(0.02)
