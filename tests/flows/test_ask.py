@@ -32,7 +32,9 @@ def site(clean_redis: Any) -> Iterator[str]:
     call_command("load_demo", verbosity=0)
     port = free_port()
     started = [
-        subprocess.Popen([sys.executable, *command], cwd=ROOT, env=env, stdout=subprocess.DEVNULL)
+        subprocess.Popen(
+            [sys.executable, *command], cwd=ROOT, env=_env(), stdout=subprocess.DEVNULL
+        )
         for command in (
             ["-m", "daphne", "-p", str(port), "quickbite_support.asgi:application"],
             ["manage.py", "run_engine_host", "--name", "asked"],
@@ -76,10 +78,6 @@ def _wait_until_ready(url: str) -> None:
 
 
 def ask(*arguments: str) -> subprocess.CompletedProcess[str]:
-    env = os.environ | {
-        "DATABASE_URL": _database_url(),
-        "DJANGO_SETTINGS_MODULE": "quickbite_support.settings",
-    }
     return subprocess.run(
         [sys.executable, "manage.py", "ask", *arguments],
         cwd=ROOT,
