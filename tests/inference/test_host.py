@@ -113,8 +113,9 @@ async def test_a_full_kv_cache_stops_the_claiming(
     async with running(Full(tokenizer, speed=2), max_num_seqs=8, poll_s=0.02) as (host, _):
         await dispatch.dispatch(a_job(tokenizer, "first"))
         await until(lambda: host.engine.stats().running)
-        await dispatch.dispatch(a_job(tokenizer, "second", max_tokens=5))
+        await dispatch.dispatch(a_job(tokenizer, "second"))
         await asyncio.sleep(0.2)
+        assert (await read(store, "second")).ids == []
         assert host.engine.stats().running == 1
         await watch(store, "first")
         await watch(store, "second")  # an idle host takes work whatever the figure says
@@ -195,6 +196,10 @@ async def test_an_answer_cut_inside_a_character_goes_on_at_its_beginning(
         shown, transcript = await watch(store)
     assert shown == expected_text(tokenizer, job)
     assert transcript.ids == ids
+    entries = await store.redis.xrange(store.partition_of("a").journal("a"))
+    kept = [int(fields[b"keep"]) for _, fields in entries if fields[b"type"] == b"begin"]
+    assert kept == [0, len(tokenizer.whole(ids[:end]))]
+    assert kept[1] < end
 
 
 async def test_a_frozen_hosts_late_words_are_refused(
