@@ -3,10 +3,14 @@
 from assistant.models.conversation import UNFINISHED, Conversation, Message
 from assistant.models.periodic import PeriodicRun
 from assistant.models.prompt import Policy, PromptExample, PromptVersion, SystemText
+from assistant.models.understanding import Category, ExampleQuestion, Intent
 
 __all__ = [
     "UNFINISHED",
+    "Category",
     "Conversation",
+    "ExampleQuestion",
+    "Intent",
     "Message",
     "PeriodicRun",
     "Policy",
