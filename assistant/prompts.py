@@ -194,6 +194,8 @@ def last_turn(question: str, kept: dict[str, Any] | None, before: str = "") -> s
         return user_turn(question, _listed(fixed or [prompt_defaults.NO_ORDER]))
     known = list(zip(kept["topics"], kept["sentences"], strict=True))
     shown = {"stage", "eta", *topics} if "stage" in topics else set(topics)
+    if "late" in shown and "late" not in kept["topics"]:
+        shown.add("stage")  # it never arrived: neither late nor on time
     near = [text for topic, text in known if topic in shown] + fixed
     far = [text for topic, text in known if topic not in shown]
     # Given everything at once, a small model recites it; better that it admits what it cannot tell.

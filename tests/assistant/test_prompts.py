@@ -163,6 +163,12 @@ def test_where_it_is_brings_when_it_comes() -> None:
     ]
 
 
+def test_what_never_arrived_is_neither_late_nor_on_time() -> None:
+    failed = kept(delivery_state="failed", failure_reason="nobody_home", expected_at=None)
+    (fact,) = near(prompts.last_turn("Is it late?", failed))
+    assert fact.endswith("was not delivered because nobody answered at the door.")
+
+
 def test_two_questions_in_one_get_the_facts_of_both() -> None:
     facts = near(prompts.last_turn("Who brings it, and what does it cost?", kept()))
     assert facts == ["- Your rider is Asha.", "- The total is $18.40."]
