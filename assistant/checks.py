@@ -15,6 +15,7 @@ def check_settings(app_configs: Any, **kwargs: Any) -> list[CheckMessage]:
         "ASSISTANT_PREFIX_TOKEN_BUDGET",
         "ASSISTANT_HISTORY_PAGE",
         "ASSISTANT_SWEEP_S",
+        "ANSWER_CACHE_HITS_S",
         "DB_POOL_THREADS",
     ):
         if getattr(settings, name) <= 0:

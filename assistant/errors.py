@@ -132,3 +132,51 @@ class ServiceUnavailable(AssistantError):
 class PromptPartTooLong(AssistantError):
     code = "prompt_too_long"
     retry = False
+
+
+# ---- staff ---------------------------------------------------------------------------------------
+
+
+class CachedAnswerError(AssistantError):
+    """A change to the cached answers was refused; nothing was changed."""
+
+    code = "cached_answer"
+    retry = False
+
+
+class InvalidTemplate(CachedAnswerError):
+    code = "invalid_template"
+
+    def __init__(self, problems: list[str]) -> None:
+        super().__init__(" ".join(problems))
+        self.problems = problems
+
+
+class InvalidKey(CachedAnswerError):
+    """No order can ever be in this state, or the sub-intent belongs to another category."""
+
+    code = "invalid_key"
+
+
+class KeyTaken(CachedAnswerError):
+    code = "key_taken"
+
+    def __init__(self, other: int | None) -> None:
+        which = f"answer {other}" if other else "another answer"
+        super().__init__(
+            f"For this category, state and language {which} is live already; "
+            "change that one, or retire it first."
+        )
+        self.other = other
+
+
+class MayNotPublish(CachedAnswerError):
+    code = "may_not_publish"
+    text = "You may write drafts; publishing, retiring and rolling back need the right to publish."
+
+
+class AnswerChanged(CachedAnswerError):
+    """Someone else saved meanwhile."""
+
+    code = "answer_changed"
+    text = "Someone has saved this answer since you opened it. Your text is kept below; compare."

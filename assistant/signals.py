@@ -3,10 +3,11 @@
 from typing import Any
 
 from asgiref.sync import async_to_sync
-from django.db.models.signals import post_migrate
+from django.db.models.signals import post_delete, post_migrate, post_save
 from django.dispatch import receiver
 
-from assistant import events, prompts
+from assistant import cached_answer_defaults, cached_answers, events, prompts
+from assistant.models import CachedAnswer, Category, Intent
 from orders.signals import order_changed
 
 
@@ -20,3 +21,18 @@ def install_prompt(sender: Any, **kwargs: Any) -> None:
     """A new database gets the prompt's parts as rows, for staff to edit."""
     if sender.name == "assistant":
         prompts.install_defaults()
+
+
+@receiver(post_migrate, dispatch_uid="assistant.install_answers")
+def install_answers(sender: Any, **kwargs: Any) -> None:
+    """After the categories, which they hang on."""
+    if sender.name == "assistant":
+        cached_answer_defaults.install_defaults()
+
+
+@receiver((post_save, post_delete), sender=Category, dispatch_uid="assistant.category_changed")
+@receiver((post_save, post_delete), sender=Intent, dispatch_uid="assistant.intent_changed")
+def categories_changed(raw: bool = False, **kwargs: Any) -> None:
+    """Whether a category is active, or may be cached, is part of what the cache holds."""
+    if not raw and CachedAnswer.objects.exists():
+        cached_answers.things_changed()
