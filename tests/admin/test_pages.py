@@ -9,8 +9,11 @@ from django.contrib import admin as django_admin
 from django.db.models import Model
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
-from assistant.models import Conversation, Message, PeriodicRun, PromptExample
+from assistant import cached_answers
+from assistant.cached_answers import Place
+from assistant.models import Category, Conversation, Message, PeriodicRun, PromptExample
 from inference.models import Generation
 from orders.models import Customer, Order, OrderEvent
 from tests.admin.conftest import Talk
@@ -39,6 +42,10 @@ def full(talk: Talk) -> None:
     talk()
     PeriodicRun.objects.create(task="sweep_answers", slot=1)
     PromptExample.objects.create(question="When?", facts="- Soon.", answer="Soon.")
+    category, _ = Category.objects.get_or_create(slug="rain", defaults={"title": "Rain"})
+    answer = cached_answers.create(Place(category=category), "It rains.", author=None)
+    cached_answers.publish(answer, author=None)
+    cached_answers.count_hits({(answer.pk, timezone.now().date()): 3})
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
