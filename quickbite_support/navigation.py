@@ -1,4 +1,4 @@
-"""The admin's sidebar: four rooms, and in each what this person may see."""
+"""The admin's sidebar: a room for each subject, and in each what this person may see."""
 
 from typing import Any
 
@@ -22,6 +22,11 @@ _ROOMS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("Policies", "gavel", "assistant.policy"),
         ("Example exchanges", "question_answer", "assistant.promptexample"),
         ("Prompt versions", "history", "assistant.promptversion"),
+    ),
+    "Understanding": (
+        ("Categories", "category", "assistant.category"),
+        ("Sub-intents", "account_tree", "assistant.intent"),
+        ("Example questions", "quiz", "assistant.examplequestion"),
     ),
     "Operations": (
         ("Generations", "memory", "inference.generation"),

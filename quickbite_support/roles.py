@@ -5,10 +5,17 @@ from typing import Any
 from django.contrib.auth.models import Group, Permission
 from django.db.models import Q
 
-#: May edit the prompt's parts and read conversations, orders and engine runs.
+#: May edit the prompt's parts and the examples, and read conversations, orders and engine runs.
 STAFF_EDITORS = "Staff editors"
 
-_EDITED = ("systemtext", "policy", "promptexample")
+_EDITED = (
+    "systemtext",
+    "policy",
+    "promptexample",
+    "category",
+    "intent",
+    "examplequestion",
+)
 _READ = {
     "assistant": ("conversation", "message", "promptversion", *_EDITED),
     "orders": ("order", "orderitem", "orderevent", "customer", "restaurant", "rider"),

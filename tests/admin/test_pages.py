@@ -13,7 +13,15 @@ from django.utils import timezone
 
 from assistant import cached_answers
 from assistant.cached_answers import Place
-from assistant.models import Category, Conversation, Message, PeriodicRun, PromptExample
+from assistant.models import (
+    Category,
+    Conversation,
+    ExampleQuestion,
+    Intent,
+    Message,
+    PeriodicRun,
+    PromptExample,
+)
 from inference.models import Generation
 from orders.models import Customer, Order, OrderEvent
 from tests.admin.conftest import Talk
@@ -42,6 +50,9 @@ def full(talk: Talk) -> None:
     talk()
     PeriodicRun.objects.create(task="sweep_answers", slot=1)
     PromptExample.objects.create(question="When?", facts="- Soon.", answer="Soon.")
+    category, _ = Category.objects.get_or_create(slug="order_status", defaults={"title": "Status"})
+    intent, _ = Intent.objects.get_or_create(category=category, slug="where")
+    ExampleQuestion.objects.get_or_create(text="Where is it?", category=category, intent=intent)
     category, _ = Category.objects.get_or_create(slug="rain", defaults={"title": "Rain"})
     answer = cached_answers.create(Place(category=category), "It rains.", author=None)
     cached_answers.publish(answer, author=None)
