@@ -14,10 +14,10 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "stage": (
         r"status|stage|update|progress|\btrack|news|happen(?:ed|ing|s)\b|going on|taking place",
         r"state of|how far|already|ready|order (?:is )?doing|on (?:the|its|it'?s) (?:road|way)",
-        r"en route|transit|picked up|collected|being (?:cooked|made|prepared)",
+        r"en route|transit|pick(?:ed|s)?\b.*\bup\b|collected|being (?:cooked|made|prepared)",
         r"still (?:in|at|being|cooking|preparing)|deliver(?:ed|y) yet|been delivered",
-        r"out for delivery|dispatch|shipped|sent out|whereabouts|start(?:ed)?\b|accept|confirm",
-        r"begun|finished|\bdone\b|\bleft\b|\bcoming\b(?! from)|situation|nearly here",
+        r"out for delivery|dispatch|shipped|sent out|whereabouts|start(?:ed)?\b|accept",
+        r"confirmed|received|begun|finished|\bdone\b|\bleft\b|\bcoming\b(?! from)|situation|nearly here",
         r"look(?:s|ing)? like|placed|gone through|go through",
         r"where(?:'?s| is| are|s)?\b(?!.*\b(?:from|made)\b)",
     ),
@@ -50,7 +50,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
         r"address|location|destination|drop.?off|house number|apartment|postcode|redirect",
         r"elsewhere|(?:new|another|other|different|wrong) (?:city|town)",
         r"(?:new|another|other|different|wrong) (?:place|street|house|flat|door|building|number)",
-        r"office|somewhere else|instead|\bmoved\b",
+        r"office|(?:some|any)where (?:else|different)|instead|\bmoved\b",
         r"where (?:it|my|the)\b.*\b(?:goes|going|deliver|sent)",
         r"(?:sent|send|deliver(?:ed)?|bring|go) .*\bto (?:my|a|an|another|the)\b",
     ),
@@ -62,7 +62,8 @@ _WORDS: dict[str, tuple[str, ...]] = {
     ),
     "items": (
         r"what(?:'?s| is| was| were|s)? in\b|\bitems?\b|dish|\blist\b|content|in the bag|basket",
-        r"consist|what (?:did|have|do) i|what i (?:order|pick|chose|get|bought)|bought",
+        r"consist|what (?:exactly )?(?:did|have|do) i|(?:read|repeat) .*order",
+        r"what i (?:order|pick|chose|get|bought)|bought",
         r"i (?:picked|chose)|food is coming|everything",
         r"(?:which|what) (?:food|meal|things|products)|in my order|i ordered",
         r"what am i (?:getting|eating|having)|i'?m (?:getting|having)",
@@ -76,8 +77,8 @@ _WORDS: dict[str, tuple[str, ...]] = {
     ),
     "fee": (
         r"\bfees?\b|shipping|deliver[a-z]* (?:cost|charge|price|free|part)",
-        r"(?<!out )(?:for|of) (?:the )?deliver",
-        r"(?:cost|pay|paid|charged?|price|bill|much|free|part|expensive|extra|money)\b.*\b(?:deliver|bring)",
+        r"(?:cost|pay|paid|charged?|price|bill|much|free|part|extra|money)\b.*\b(?:deliver|bring)",
+        r"expensive .*\bdeliver",
         r"deliver.*\b(?:costs?|pay|paid|free|charged?|bill|expensive|extra)\b",
     ),
     "refund": (
