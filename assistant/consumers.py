@@ -3,18 +3,19 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import aclosing
 from typing import Any, ClassVar
 from uuid import UUID
 
 from channels.generic.websocket import AsyncWebsocketConsumer
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError
+from django.db import InterfaceError, OperationalError
 from redis.exceptions import RedisError
 
 from assistant import answers, conversations, events, frames, identity, selectors, turns
 from assistant.conversations import Question, Turn
 from assistant.db import in_db
-from assistant.errors import AssistantError, InvalidFrame, NotOpen, ServiceUnavailable
+from assistant.errors import AssistantError, NotOpen, ServiceUnavailable, SessionExpired
 from assistant.models import Conversation
 from assistant.presenters import message_view, message_views, order_view
 from inference import dispatch
@@ -24,13 +25,13 @@ from orders.selectors import OrderFacts
 
 logger = logging.getLogger(__name__)
 
-#: Longest honest ``client_id``; browsers send 36 characters.
-_MAX_CLIENT_ID = 64
+#: Seconds that the channel layer may take before a chat goes on without it.
+_PATIENCE_S = 2.0
 
 
 class ChatConsumer(AsyncWebsocketConsumer):
-    """One tab of one customer. Every frame is authorised anew; nothing closes the socket but the
-    client: what cannot be done is answered with an ``error`` frame.
+    """One tab of one customer. Every frame is authorised anew, and what cannot be done is answered
+    with an ``error`` frame: nothing that a client sends closes its socket.
     """
 
     conversation: Conversation | None = None
@@ -46,9 +47,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
         )
 
     async def disconnect(self, code: int) -> None:
-        for task in list(self.followed.values()):
-            task.cancel()
-        await asyncio.gather(*self.followed.values(), return_exceptions=True)
         await self._leave()
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
@@ -57,9 +55,13 @@ class ChatConsumer(AsyncWebsocketConsumer):
             frame = frames.parse(text_data, bytes_data)
             customer = await in_db(identity.signed_in_customer)(self.scope)
             await self._handlers[type(frame)](self, customer, frame)
+        except SessionExpired as error:
+            # Nothing more is shown to whoever sits there now.
+            await self._leave()
+            await self._refuse(error, frame)
         except AssistantError as error:
             await self._refuse(error, frame)
-        except (DatabaseError, InterfaceError, RedisError, OSError) as error:
+        except (OperationalError, InterfaceError, RedisError, OSError) as error:
             logger.warning("a backing service is away: %s", error)
             await self._refuse(ServiceUnavailable(), frame)
         except Exception:
@@ -87,9 +89,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         await self._leave()
         self.conversation = conversation
         # Join first, read then: what happens in between comes twice rather than never.
-        await self.channel_layer.group_add(
-            events.conversation_group(conversation.public_id), self.channel_name
-        )
+        await self._join(events.conversation_group(conversation.public_id))
         partial = frame.revision is not None and frame.conversation is not None
         if frame.revision is not None and partial:
             revision, rows = await in_db(selectors.changes)(conversation, frame.revision)
@@ -134,8 +134,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
         choosing: bool = False,
     ) -> None:
         conversation = self._opened()
-        if not 0 < len(client_id) <= _MAX_CLIENT_ID:
-            raise InvalidFrame
         asked = Question(
             customer=customer,
             conversation=conversation.public_id,
@@ -145,21 +143,23 @@ class ChatConsumer(AsyncWebsocketConsumer):
             choosing=choosing,
             no_cache=no_cache,
         )
-        turn = await turns.take_turn(asked)
+        turn = await turns.take_turn(asked, self._acknowledge)
+        order_id = turn.question.order_id
+        if order_id is not None and events.order_group(order_id) != self.order_group:
+            await self.order_changed({})  # the card on top shows the order that is meant now
+
+    async def _acknowledge(self, turn: Turn) -> None:
         question_view, *answer_views = message_views(turn.messages)
         for view in (question_view, *answer_views):
             self.revisions[view.id] = view.revision
         await self._send(
             frames.Ack(
-                client_id=client_id,
+                client_id=turn.question.client_id,
                 question=question_view,
                 answer=answer_views[0] if answer_views else None,
             )
         )
         self._follow_turn(turn)
-        order_id = turn.question.order_id
-        if order_id is not None and events.order_group(order_id) != self.order_group:
-            await self.order_changed({})  # the card on top shows the order that is meant now
 
     async def on_stop(self, customer: Customer, frame: frames.Stop) -> None:
         answer = await in_db(selectors.own_answer)(customer, self._opened(), frame.message)
@@ -170,7 +170,12 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await self._send(frames.Message(message=message_view(answer)))
 
     async def on_retry(self, customer: Customer, frame: frames.Retry) -> None:
-        self._follow_turn(await turns.take_retry(customer, self._opened(), frame.message))
+        await turns.take_retry(customer, self._opened(), frame.message, self._show_retry)
+
+    async def _show_retry(self, turn: Turn) -> None:
+        for view in message_views(turn.messages[1:]):
+            await self._show(view)
+        self._follow_turn(turn)
 
     async def on_resume(self, customer: Customer, frame: frames.Resume) -> None:
         answer = await in_db(selectors.own_answer)(customer, self._opened(), frame.message)
@@ -209,6 +214,8 @@ class ChatConsumer(AsyncWebsocketConsumer):
     # ---- what happens elsewhere ----------------------------------------------------------------
 
     async def message_changed(self, event: dict[str, Any]) -> None:
+        if self.conversation is None or event["conversation"] != str(self.conversation.public_id):
+            return  # of a chat that this tab has left
         view = events.view_of(event)
         await self._show(view)
         if view.status in ("queued", "streaming"):
@@ -219,7 +226,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             facts = await in_db(selectors.current_order)(self._opened())
             await self._watch_order(facts)
             await self._send(frames.OrderChanged(order=order_view(facts) if facts else None))
-        except (AssistantError, DatabaseError, RedisError, OSError) as error:
+        except (AssistantError, OperationalError, InterfaceError, RedisError, OSError) as error:
             logger.warning("the order card could not be renewed: %s", error)
 
     # ---- following answers ---------------------------------------------------------------------
@@ -247,21 +254,17 @@ class ChatConsumer(AsyncWebsocketConsumer):
         try:
             while True:
                 try:
-                    async for found in answers.follow(UUID(answer_id), public_id, offset):
-                        if isinstance(found, Piece):
-                            await self._send(
-                                frames.Token(
-                                    message=answer_id,
-                                    offset=found.offset,
-                                    end=found.end,
-                                    text=found.text,
-                                )
-                            )
-                            offset = found.end
-                        else:
-                            await self._show(message_view(found))
+                    async with aclosing(
+                        answers.follow(UUID(answer_id), public_id, offset)
+                    ) as answer:
+                        async for found in answer:
+                            if isinstance(found, Piece):
+                                await self._send_text(answer_id, found)
+                                offset = found.end
+                            else:
+                                await self._show(message_view(found))
                     return
-                except (DatabaseError, InterfaceError, RedisError, OSError) as error:
+                except (OperationalError, InterfaceError, RedisError, OSError) as error:
                     # The answer goes on; this reader takes it up again when it can.
                     logger.warning("following %s is interrupted: %s", answer_id, error)
                     await asyncio.sleep(pause)
@@ -271,6 +274,11 @@ class ChatConsumer(AsyncWebsocketConsumer):
         finally:
             if self.followed.get(answer_id) is asyncio.current_task():
                 del self.followed[answer_id]
+
+    async def _send_text(self, answer_id: str, piece: Piece) -> None:
+        await self._send(
+            frames.Token(message=answer_id, offset=piece.offset, end=piece.end, text=piece.text)
+        )
 
     # ---- small things --------------------------------------------------------------------------
 
@@ -295,19 +303,38 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if group == self.order_group:
             return
         if self.order_group:
-            await self.channel_layer.group_discard(self.order_group, self.channel_name)
+            await self._part(self.order_group)
         if group:
-            await self.channel_layer.group_add(group, self.channel_name)
+            await self._join(group)
         self.order_group = group
 
+    async def _join(self, group: str) -> None:
+        """Hear of a group's events; without the channel layer, heartbeats have to do."""
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                await self.channel_layer.group_add(group, self.channel_name)
+        except (RedisError, OSError) as error:
+            logger.warning("events of %s do not reach this socket: %s", group, error)
+
+    async def _part(self, group: str) -> None:
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                await self.channel_layer.group_discard(group, self.channel_name)
+        except (RedisError, OSError) as error:
+            logger.info("leaving %s: %s", group, error)
+
     async def _leave(self) -> None:
+        """Stop showing the open chat: its answers, its events, its order."""
+        followers = list(self.followed.values())
+        for task in followers:
+            task.cancel()
+        await asyncio.gather(*followers, return_exceptions=True)
+        self.followed.clear()
+        self.revisions.clear()
         groups = [self.order_group]
         if self.conversation is not None:
             groups.append(events.conversation_group(self.conversation.public_id))
         self.conversation, self.order_group = None, None
         for group in groups:
             if group:
-                try:
-                    await self.channel_layer.group_discard(group, self.channel_name)
-                except (RedisError, OSError) as error:
-                    logger.info("leaving %s: %s", group, error)
+                await self._part(group)

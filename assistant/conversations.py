@@ -6,6 +6,7 @@ still the one that the writer has seen: zero rows means that somebody else holds
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 from uuid import UUID, uuid4
 
 from django.conf import settings
@@ -21,7 +22,7 @@ from assistant.errors import (
     NothingToRetry,
     OrderNotFound,
 )
-from assistant.models import UNFINISHED, Conversation, Message
+from assistant.models import UNFINISHED, Conversation, Message, PromptVersion
 from assistant.selectors import messages_of, order_in_mind, own_answer, pending_question
 from inference.dispatch import record_generation
 from inference.journal import Transcript
@@ -30,6 +31,9 @@ from orders import selectors as orders
 from orders.errors import OrderError
 from orders.models import Customer, Order
 from orders.selectors import Ambiguous, OrderBrief, OrderFacts
+
+#: Holders whose chats the assistant answers; a closed one opens with the next question.
+_ASSISTANTS = (Conversation.Holder.ASSISTANT, Conversation.Holder.CLOSED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +73,7 @@ class _Reply:
     choices: list[dict[str, str]] = field(default_factory=list)
     order_id: int | None = None
     facts: OrderFacts | None = None
+    version: PromptVersion | None = None
 
 
 def open_conversation(
@@ -115,26 +120,31 @@ def begin_turn(question: Question) -> Turn:
         raise ConversationNotFound
     if known := _known(conversation, question.client_id):
         return known
-    if conversation.holder in (Conversation.Holder.WAITING, Conversation.Holder.AGENT):
-        reply = None
-    else:
-        reply = _reply(question, conversation)
+    reply = _reply(question, conversation) if conversation.holder in _ASSISTANTS else None
     try:
         return _write_turn(question, conversation, reply)
     except IntegrityError:
         # Two at once: the same question from another socket, or another question.
         if known := _known(conversation, question.client_id):
             return known
-        raise AnswerInProgress from None
+        _refuse_second_answer(question.customer)
+        raise
 
 
 def _known(conversation: Conversation, client_id: str) -> Turn | None:
     question = messages_of(conversation.pk).filter(client_id=client_id).first()
     if question is None:
         return None
+    # The two are written together; what stands behind a question that an agent held is not its own.
     answers = messages_of(conversation.pk).filter(author=Message.Author.ASSISTANT)
-    answer = answers.filter(seq__gt=question.seq).order_by("seq").first()
+    answer = answers.filter(seq=question.seq + 1).first()
     return Turn(question=question, answer=answer, repeated=True)
+
+
+def _refuse_second_answer(customer: Customer) -> None:
+    """Raise ``AnswerInProgress`` if that is what the database refused."""
+    if Message.objects.filter(customer=customer, status__in=UNFINISHED).exists():
+        raise AnswerInProgress from None
 
 
 def _reply(question: Question, conversation: Conversation) -> _Reply:
@@ -151,7 +161,7 @@ def _reply(question: Question, conversation: Conversation) -> _Reply:
             text="I can't find an order with this number among yours. Could you check it?",
         )
     if picked is None:
-        return _Reply()
+        return _Reply(version=prompts.version_in_force())
     if isinstance(picked, Ambiguous):
         return _Reply(
             source=Message.Source.SYSTEM,
@@ -160,7 +170,7 @@ def _reply(question: Question, conversation: Conversation) -> _Reply:
             choices=[{"order": o.number, "label": _label(o)} for o in picked.orders],
         )
     facts = orders.order_facts(question.customer, picked.number)
-    return _Reply(order_id=picked.order.order_id, facts=facts)
+    return _Reply(order_id=picked.order.order_id, facts=facts, version=prompts.version_in_force())
 
 
 def _label(order: OrderBrief) -> str:
@@ -170,16 +180,14 @@ def _label(order: OrderBrief) -> str:
 @transaction.atomic
 def _write_turn(question: Question, conversation: Conversation, reply: _Reply | None) -> Turn:
     rows = 1 if reply is None else 2
-    seq = _raise_seq(conversation.pk, conversation.epoch, rows)
-    if conversation.holder == Conversation.Holder.CLOSED:
-        Conversation.objects.filter(pk=conversation.pk).update(holder=Conversation.Holder.ASSISTANT)
+    seq, epoch = _raise_seq(conversation, rows)
     asked = Message.objects.create(
         conversation=conversation,
         customer=question.customer,
         order_id=reply.order_id if reply else conversation.order_id,
         seq=seq - rows + 1,
         revision=seq - rows + 1,
-        epoch=conversation.epoch,
+        epoch=epoch,
         author=Message.Author.CUSTOMER,
         source=Message.Source.CUSTOMER,
         text=question.text,
@@ -189,10 +197,10 @@ def _write_turn(question: Question, conversation: Conversation, reply: _Reply | 
     if reply is None:
         return Turn(question=asked, answer=None)
     meant = pending_question(conversation) if question.choosing else None
-    return Turn(question=asked, answer=_write_answer(meant or asked, reply, seq))
+    return Turn(question=asked, answer=_write_answer(meant or asked, reply, seq, epoch))
 
 
-def _write_answer(question: Message, reply: _Reply, seq: int) -> Message:
+def _write_answer(question: Message, reply: _Reply, seq: int, epoch: int) -> Message:
     complete = reply.status == Message.Status.COMPLETE
     return Message.objects.create(
         public_id=uuid4(),
@@ -202,36 +210,46 @@ def _write_answer(question: Message, reply: _Reply, seq: int) -> Message:
         answer_to=question,
         seq=seq,
         revision=seq,
-        epoch=question.epoch,
+        epoch=epoch,
         author=Message.Author.ASSISTANT,
         source=reply.source,
         status=reply.status,
         text=reply.text,
         choices=reply.choices,
         facts=prompts.snapshot(reply.facts) if reply.facts else None,
-        prompt=None if complete else prompts.current_version(),
+        prompt=reply.version,
         no_cache=question.no_cache,
         finished_at=timezone.now() if complete else None,
     )
 
 
-def _raise_seq(conversation_id: int, epoch: int, by: int) -> int:
-    """Count ``by`` changes and return the new seq; raises ``ConversationMoved``."""
-    rows = Conversation.objects.filter(pk=conversation_id, epoch=epoch)
-    if rows.update(seq=F("seq") + by, last_activity_at=timezone.now()) == 0:
+def _raise_seq(conversation: Conversation, by: int) -> tuple[int, int]:
+    """Count ``by`` changes; the seq and epoch then. Raises ``ConversationMoved``.
+
+    A closed conversation opens again, which is a change of hands.
+    """
+    rows = Conversation.objects.filter(pk=conversation.pk, epoch=conversation.epoch)
+    changed: dict[str, Any] = {"seq": F("seq") + by, "last_activity_at": timezone.now()}
+    if conversation.holder == Conversation.Holder.CLOSED:
+        changed |= {"holder": Conversation.Holder.ASSISTANT, "epoch": F("epoch") + 1}
+    if rows.update(**changed) == 0:
         raise ConversationMoved
-    return Conversation.objects.values_list("seq", flat=True).get(pk=conversation_id)
+    return Conversation.objects.values_list("seq", "epoch").get(pk=conversation.pk)
 
 
 def begin_retry(customer: Customer, conversation: Conversation, answer_id: str) -> Turn:
     """A new answer to the question of a failed or stopped one.
 
-    Raises ``MessageNotFound``, ``NothingToRetry`` or ``AnswerInProgress``.
+    Raises ``MessageNotFound``, ``NothingToRetry``, ``AnswerInProgress`` or ``ConversationMoved``.
     """
     answer = own_answer(customer, conversation, answer_id)
     question = answer.answer_to
     if question is None or answer.status not in (Message.Status.FAILED, Message.Status.STOPPED):
         raise NothingToRetry
+    # Read anew: a person may hold it by now, and the model never talks over one.
+    conversation = Conversation.objects.select_related("order").get(pk=conversation.pk)
+    if conversation.holder not in _ASSISTANTS:
+        raise ConversationMoved
     asked = Question(
         customer=customer,
         conversation=conversation.public_id,
@@ -243,14 +261,11 @@ def begin_retry(customer: Customer, conversation: Conversation, answer_id: str) 
     reply = _reply(asked, conversation)
     try:
         with transaction.atomic():
-            seq = _raise_seq(conversation.pk, _epoch(conversation), 1)
-            return Turn(question=question, answer=_write_answer(question, reply, seq))
+            seq, epoch = _raise_seq(conversation, 1)
+            return Turn(question=question, answer=_write_answer(question, reply, seq, epoch))
     except IntegrityError:
-        raise AnswerInProgress from None
-
-
-def _epoch(conversation: Conversation) -> int:
-    return Conversation.objects.values_list("epoch", flat=True).get(pk=conversation.pk)
+        _refuse_second_answer(customer)
+        raise
 
 
 # ---- the end of an answer ----------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Queries off the event loop, in a bounded pool.
 
 Channels' default runs every consumer's query of a process in one thread, so that one slow query
-stalls every chat. Here each runs in one of ``DB_POOL_THREADS`` threads, which keep their
-connections (``CONN_MAX_AGE``) and have the database's time-outs.
+stalls every chat. Here each runs in one of ``DB_POOL_THREADS`` threads, with a connection of the
+process's pool and the database's time-outs.
 """
 
 from collections.abc import Awaitable, Callable

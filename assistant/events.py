@@ -4,7 +4,9 @@ Events carry whole messages and the revision they belong to. A lost one costs a 
 client's heartbeat compares revisions and reads the rows.
 """
 
+import asyncio
 import logging
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,6 +20,10 @@ from assistant.presenters import message_view
 
 logger = logging.getLogger(__name__)
 
+#: Seconds that publishing an event may take, and for which it is left alone after a failure.
+_PATIENCE_S = 1.0
+_SILENCE_S = 3.0
+
 
 def conversation_group(public_id: object) -> str:
     return f"conversation.{public_id}"
@@ -30,8 +36,12 @@ def order_group(order_id: int) -> str:
 async def messages_changed(public_id: object, messages: Iterable[Message]) -> None:
     """Publish rows that were written."""
     for message in messages:
-        view = msgspec.msgpack.encode(message_view(message))
-        await _send(conversation_group(public_id), {"type": "message.changed", "view": view})
+        event = {
+            "type": "message.changed",
+            "conversation": str(public_id),
+            "view": msgspec.msgpack.encode(message_view(message)),
+        }
+        await _send(conversation_group(public_id), event)
 
 
 async def order_changed(order_id: int) -> None:
@@ -39,12 +49,21 @@ async def order_changed(order_id: int) -> None:
     await _send(order_group(order_id), {"type": "order.changed"})
 
 
+class _Silence:
+    """After a failure nothing is sent for a while: nobody waits for a doorbell that is broken."""
+
+    until = 0.0
+
+
 async def _send(group: str, event: dict[str, Any]) -> None:
+    if time.monotonic() < _Silence.until:
+        return
     try:
-        await get_channel_layer().group_send(group, event)
+        async with asyncio.timeout(_PATIENCE_S):
+            await get_channel_layer().group_send(group, event)
     except (RedisError, OSError) as error:
-        # By design harmless, and frequent while Redis is away.
-        logger.debug("an event could not be published, heartbeats make up for it: %s", error)
+        _Silence.until = time.monotonic() + _SILENCE_S
+        logger.info("events are not published for a while, heartbeats make up for it: %s", error)
 
 
 def view_of(event: dict[str, Any]) -> MessageView:

@@ -10,7 +10,7 @@ the client sends ``resume`` with its last ``end``. Clients never count character
 """
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -26,6 +26,13 @@ from assistant.errors import (
 MAX_FRAME_BYTES = 32_768
 
 
+#: Any identifier that a client may name; longer ones and control characters are nobody's.
+Name = Annotated[str, msgspec.Meta(max_length=64, pattern=r"^[^\x00-\x1f\x7f]*$")]
+ClientId = Annotated[Name, msgspec.Meta(min_length=1)]
+#: A count that every database can hold.
+Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+
+
 class ClientFrame(msgspec.Struct, tag_field="type"):
     pass
 
@@ -37,56 +44,56 @@ class Open(ClientFrame, tag="open"):
     later changes are sent) and ``offsets`` says how far each streaming answer is shown.
     """
 
-    conversation: str | None = None
-    order: str | None = None
+    conversation: Name | None = None
+    order: Name | None = None
     new: bool = False
-    revision: int | None = None
-    offsets: dict[str, int] = {}
+    revision: Count | None = None
+    offsets: dict[Name, Count] = {}
 
 
 class Ask(ClientFrame, tag="ask"):
     """A question. The same ``client_id`` again is the same question, never a second one."""
 
-    client_id: str
+    client_id: ClientId
     text: str
-    order: str | None = None
+    order: Name | None = None
     no_cache: bool = False
 
 
 class Choose(ClientFrame, tag="choose"):
     """The order that was meant, after the assistant asked which."""
 
-    client_id: str
-    order: str
+    client_id: ClientId
+    order: Name
 
 
 class Stop(ClientFrame, tag="stop"):
-    message: str
+    message: Name
 
 
 class Retry(ClientFrame, tag="retry"):
     """Answer the same question again, after a failed or stopped answer."""
 
-    message: str
+    message: Name
 
 
 class Resume(ClientFrame, tag="resume"):
     """Follow an answer again from ``offset``."""
 
-    message: str
-    offset: int = 0
+    message: Name
+    offset: Count = 0
 
 
 class Sync(ClientFrame, tag="sync"):
     """The heartbeat: the newest revision the client has; what changed since comes back."""
 
-    revision: int
+    revision: Count
 
 
 class History(ClientFrame, tag="history"):
     """Older messages, before ``before``."""
 
-    before: int
+    before: Count
 
 
 ClientFrames = Open | Ask | Choose | Stop | Retry | Resume | Sync | History

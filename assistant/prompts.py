@@ -6,6 +6,7 @@ changes from order to order stands at the end, in the customer's own turn.
 
 import hashlib
 import json
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,10 +21,13 @@ from assistant.models import Message, Policy, PromptExample, PromptVersion, Syst
 from assistant.relevance import topics_of
 from inference.conf import conf
 from inference.dispatch import current_model
+from inference.errors import ModelNotPrepared
 from inference.messages import Job, Sampling
 from inference.model_store import resolve
 from inference.tokenizer import ChatMessage, ChatTokenizer, load_tokenizer
 from orders.selectors import OrderFacts
+
+logger = logging.getLogger(__name__)
 
 #: Earlier messages that are looked at for a prompt's history.
 _HISTORY_ROWS = 40
@@ -88,6 +92,7 @@ def tokenizer() -> ChatTokenizer:
 
 def warm_up() -> None:
     """Load the tokenizer and the prompt in force, so that the first question finds them."""
+    tokenizer()
     _prefix_of(current_version().hash)
 
 
@@ -140,6 +145,15 @@ def current_version() -> PromptVersion:
     return PromptVersion.objects.order_by("-current_since", "-pk").first() or publish_prefix()
 
 
+def version_in_force() -> PromptVersion | None:
+    """``current_version``, None while the model is missing that a first one is measured with."""
+    try:
+        return current_version()
+    except ModelNotPrepared as error:
+        logger.error("no prompt can be published: %s", error)
+        return None
+
+
 def install_defaults() -> None:
     """Rows for the admin to edit, where there are none yet."""
     if not SystemText.objects.exists():
@@ -182,7 +196,9 @@ def snapshot(facts: OrderFacts) -> dict[str, Any]:
     }
 
 
-def last_turn(question: str, kept: dict[str, Any] | None, before: str = "") -> str:
+def last_turn(
+    question: str, kept: dict[str, Any] | None, before: str = "", *, background: bool = True
+) -> str:
     """The turn to be answered: the facts that fit the question behind it, the others before it.
 
     ``kept`` is a ``snapshot``, None for a customer without an order. ``before`` is what the
@@ -200,8 +216,8 @@ def last_turn(question: str, kept: dict[str, Any] | None, before: str = "") -> s
     far = [text for topic, text in known if topic not in shown]
     # Given everything at once, a small model recites it; better that it admits what it cannot tell.
     near = near or [prompt_defaults.NOT_KNOWN]
-    background = prompt_defaults.BACKGROUND.format(facts=_listed(far)) if far else ""
-    return background + user_turn(question, _listed(near))
+    behind = prompt_defaults.BACKGROUND.format(facts=_listed(far)) if far and background else ""
+    return behind + user_turn(question, _listed(near))
 
 
 def _listed(sentences: Sequence[str]) -> str:
@@ -218,13 +234,30 @@ def check_fits(text: str) -> None:
 
 
 def messages_for(answer: Message) -> list[ChatMessage]:
-    """The whole prompt of an answer as messages; the oldest history goes first when it is long."""
-    assert answer.answer_to is not None
+    """The whole prompt of an answer as messages; raises ``PromptPartTooLong``."""
+    return _fitting(answer)[0]
+
+
+def _fitting(answer: Message) -> tuple[list[ChatMessage], list[int]]:
+    """The prompt of an answer as messages and as ids.
+
+    What is too much goes: the oldest history first, then the facts that the question does not
+    ask for. Raises ``PromptPartTooLong`` when the rest does not fit either.
+    """
+    question = answer.answer_to
+    if question is None:
+        raise ValueError("this message answers nothing")
     version = answer.prompt or current_version()
-    history = _history(answer.answer_to)
-    return build(
-        _prefix_of(version.hash), version.tokens, history, answer.answer_to.text, answer.facts
-    )
+    prefix, history = _prefix_of(version.hash), _history(question)
+    room = settings.ENGINE_MAX_MODEL_LEN - settings.ASSISTANT_MAX_ANSWER_TOKENS
+    for background in (True, False):
+        messages = build(
+            prefix, version.tokens, history, question.text, answer.facts, background=background
+        )
+        ids = tokenizer().render(messages)
+        if len(ids) <= room:
+            return messages, ids
+    raise PromptPartTooLong(f"a prompt of {len(ids)} tokens; {room} is the most")
 
 
 def build(
@@ -233,10 +266,12 @@ def build(
     history: Sequence[Exchange],
     question: str,
     kept: dict[str, Any] | None,
+    *,
+    background: bool = True,
 ) -> list[ChatMessage]:
     """The prompt from its parts; ``history`` holds the exchanges before it, newest first."""
     before = history[0].question if history else ""
-    last = ChatMessage("user", last_turn(question, kept, before))
+    last = ChatMessage("user", last_turn(question, kept, before, background=background))
     taken = prefix_tokens + tokenizer().count(last.content) + _MARKS
     room = settings.ENGINE_MAX_MODEL_LEN - settings.ASSISTANT_MAX_ANSWER_TOKENS - taken
     budget = min(settings.ASSISTANT_HISTORY_TOKEN_BUDGET, room)
@@ -284,11 +319,14 @@ def _exchanges(rows: Iterable[Message]) -> list[Exchange]:
 
 
 def job_for(answer: Message) -> Job:
-    """The job that writes this answer, the same however often it is built."""
+    """The job that writes this answer, the same however often it is built.
+
+    Raises ``PromptPartTooLong`` or ``ModelNotPrepared``.
+    """
     return Job(
         id=str(answer.public_id),
         model=current_model(),
-        prompt_ids=tuple(tokenizer().render(messages_for(answer))),
+        prompt_ids=tuple(_fitting(answer)[1]),
         sampling=Sampling(
             max_tokens=settings.ASSISTANT_MAX_ANSWER_TOKENS,
             temperature=0.0,

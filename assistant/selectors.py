@@ -18,6 +18,8 @@ from orders.selectors import OrderFacts, Picked
 
 #: So long after a question about an order, "it" still means that order.
 _FRESH = timedelta(minutes=30)
+#: Changed messages that are sent at once.
+_MOST_CHANGES = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +49,17 @@ def _page(rows: QuerySet[Message]) -> Page:
 
 
 def changes(conversation: Conversation, revision: int) -> tuple[int, list[Message]]:
-    """The conversation's ``seq`` now, and the messages that changed after ``revision``."""
+    """The messages that changed after ``revision``, and the revision that the reader has then.
+
+    At most a few hundred at once; the next call brings the rest.
+    """
     seq = Conversation.objects.values_list("seq", flat=True).get(pk=conversation.pk)
     if seq <= revision:
         return seq, []
-    return seq, list(
-        messages_of(conversation.pk).filter(revision__gt=revision).order_by("seq")[:500]
-    )
+    changed = messages_of(conversation.pk).filter(revision__gt=revision).order_by("revision")
+    rows = list(changed[:_MOST_CHANGES])
+    reached = rows[-1].revision if len(rows) == _MOST_CHANGES else seq
+    return reached, sorted(rows, key=lambda row: row.seq)
 
 
 def current_order(conversation: Conversation) -> OrderFacts | None:

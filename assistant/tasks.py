@@ -69,7 +69,13 @@ async def sweep() -> int:
         older_than = timezone.now() - timedelta(seconds=_UNTOUCHED_S)
         found = await in_db(unfinished_answers)(older_than)
         for answer in found:
-            await answers.settle(answer)
+            try:
+                await answers.settle(answer)
+            except (RedisError, OSError):
+                raise
+            except Exception:
+                # One bad answer must not keep the others waiting.
+                logger.exception("answer %s could not be settled", answer.public_id)
         return len(found)
     except (RedisError, OSError) as error:
         logger.warning("the sweep waits for Redis: %s", error)

@@ -5,7 +5,7 @@ answer, now or after a reconnect, on whatever server, follows it.
 """
 
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,7 +99,7 @@ async def _fold(
 
 async def follow(
     store: JobStore, job_id: str, offset: int = 0
-) -> AsyncIterator[Piece | Transcript]:
+) -> AsyncGenerator[Piece | Transcript, None]:
     """Yield text behind ``offset`` as it is released, then the whole transcript with its end.
 
     Waits for an end for as long as there is none: a caller bounds it in time.

@@ -10,9 +10,9 @@ from django.core.asgi import get_asgi_application
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "quickbite_support.settings")
 django_application = get_asgi_application()  # loads the apps; the imports below need them
 
-from channels.auth import AuthMiddlewareStack  # noqa: E402
 from channels.routing import ProtocolTypeRouter, URLRouter  # noqa: E402
 from channels.security.websocket import AllowedHostsOriginValidator  # noqa: E402
+from channels.sessions import CookieMiddleware  # noqa: E402
 
 from assistant.routing import websocket_urlpatterns  # noqa: E402
 from quickbite_support.startup import WithStartup  # noqa: E402
@@ -22,7 +22,8 @@ application = WithStartup(
         {
             "http": django_application,
             "websocket": AllowedHostsOriginValidator(
-                AuthMiddlewareStack(URLRouter(websocket_urlpatterns))
+                # Who it is, each frame asks anew (assistant/identity.py).
+                CookieMiddleware(URLRouter(websocket_urlpatterns))
             ),
         }
     )

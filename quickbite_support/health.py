@@ -8,7 +8,6 @@ import asyncio
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import ImproperlyConfigured
 from django.db import connection
 from django.http import HttpRequest, JsonResponse
 
@@ -16,6 +15,7 @@ from assistant import prompts
 from assistant.db import in_db
 from inference import dispatch
 from inference.errors import InferenceError
+from quickbite_support.startup import Startup
 
 _PATIENCE_S = 2.0
 
@@ -25,14 +25,17 @@ async def healthz(request: HttpRequest) -> JsonResponse:
 
 
 async def readyz(request: HttpRequest) -> JsonResponse:
-    """200 with every component's state; 503 only when this very process cannot serve."""
+    """200 with every component's state; 503 only until this process has warmed up once."""
     names = ("database", "redis", "tokenizer", "engine")
     found = await asyncio.gather(
         *(_state(check) for check in (_database, _redis, _tokenizer, _engine))
     )
     components = dict(zip(names, found, strict=True))
     degraded = any(component["status"] != "ok" for component in components.values())
-    return JsonResponse({"status": "degraded" if degraded else "ok", "components": components})
+    content = {"status": "degraded" if degraded else "ok", "components": components}
+    if not Startup.tried:
+        return JsonResponse(content | {"status": "starting"}, status=503)
+    return JsonResponse(content)
 
 
 async def _state(check: Any) -> dict[str, Any]:
@@ -42,8 +45,8 @@ async def _state(check: Any) -> dict[str, Any]:
             return state
     except TimeoutError:
         return {"status": "missing", "why": f"no answer within {_PATIENCE_S:.0f} s"}
-    except (InferenceError, ImproperlyConfigured) as error:
-        return {"status": "missing", "why": str(error)}
+    except InferenceError as error:
+        return {"status": "missing", "why": error.code.replace("_", " ")}
     except Exception as error:
         return {"status": "missing", "why": type(error).__name__}
 

@@ -48,9 +48,7 @@ try:
     CELERY_BROKER_URL = env.str(
         "CELERY_BROKER_URL", default=REDIS_URL.replace("unix://", "redis+socket://")
     )
-    DATABASE = env.dj_db_url(
-        "DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'db.sqlite3'}", conn_max_age=600
-    )
+    DATABASE = env.dj_db_url("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'db.sqlite3'}")
     #: Threads that run a web server's queries: a slow one stalls its own chat only.
     DB_POOL_THREADS = env.int("DB_POOL_THREADS", default=8)
 
@@ -193,8 +191,11 @@ if DATABASE["ENGINE"] == "django.db.backends.sqlite3":
     # Tests use a file, not memory: the pool's threads each hold a connection of their own.
     DATABASE["TEST"] = {"NAME": str(VAR_DIR / "test.sqlite3")}
 else:
+    # Under ASGI every request has a thread of its own: connections kept per thread would pile up,
+    # so a pool of this process's own keeps them, checked before each use.
     DATABASE["CONN_HEALTH_CHECKS"] = True
     DATABASE["OPTIONS"] = {
+        "pool": {"min_size": 2, "max_size": DB_POOL_THREADS + 4, "timeout": 5},
         "connect_timeout": 3,
         "options": "-c statement_timeout=10000 -c lock_timeout=5000",
     }
@@ -237,7 +238,12 @@ CHANNEL_LAYERS = {
         "CONFIG": {
             # A subscription waits for as long as nothing happens: no time-out on its socket.
             "hosts": [
-                {"address": url, "socket_timeout": None, "health_check_interval": 30}
+                {
+                    "address": url,
+                    "socket_timeout": None,
+                    "socket_connect_timeout": 2,
+                    "health_check_interval": 30,
+                }
                 for url in CHANNEL_REDIS_URLS
             ],
             "prefix": "qb-layer",

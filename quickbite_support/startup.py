@@ -16,6 +16,16 @@ logger = logging.getLogger(__name__)
 
 ASGIApplication = Callable[[Any, Any, Any], Awaitable[None]]
 
+#: Longest pause, in seconds, before failed start-up work is tried again.
+_PAUSE_S = 30.0
+
+
+class Startup:
+    """How far this process is: ``tried`` once, ``done`` when everything was there."""
+
+    tried = False
+    done = False
+
 
 class WithStartup:
     """An ASGI application whose background work starts with the first scope."""
@@ -31,7 +41,15 @@ class WithStartup:
 
 
 async def _start() -> None:
-    try:
-        await in_db(prompts.warm_up)()
-    except Exception as error:
-        logger.warning("start-up work failed, the first question does it again: %s", error)
+    pause = 1.0
+    while not Startup.done:
+        try:
+            await in_db(prompts.warm_up)()
+            Startup.done = True
+        except Exception as error:
+            # What is missing may come; readyz says what it is, and questions find it themselves.
+            logger.warning("start-up work failed, again in %.0f s: %s", pause, error)
+            Startup.tried = True
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, _PAUSE_S)
+    Startup.tried = True

@@ -1,6 +1,6 @@
 """Whatever a client sends: a typed error that a person understands, and the socket stays open."""
 
-import json
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -8,16 +8,25 @@ import pytest
 from channels.db import database_sync_to_async
 from django.contrib.sessions.models import Session
 from django.db import OperationalError
+from django.utils import timezone
 
-from assistant import conversations
+from assistant import conversations, prompts
 from assistant.db import in_db
 from assistant.models import Conversation, Message
+from assistant.tasks import sweep
 from inference.host import EngineHost
+from inference.tokenizer import ChatTokenizer
 from orders.models import Customer
-from tests.chats import Chat, socket
+from tests.chats import Chat, running_host, socket
 from tests.orders.builders import a_customer, an_order
 
 pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def _age_unfinished() -> None:
+    Message.objects.filter(status="queued").update(
+        created_at=timezone.now() - timedelta(seconds=10)
+    )
 
 
 async def refusal(chat: Chat, **frame: Any) -> dict[str, Any]:
@@ -175,6 +184,117 @@ async def test_without_the_database_the_draft_is_kept_and_service_resumes(
     assert (await chat.end_of(ack["answer"]["id"]))["status"] == "complete"
 
 
+async def test_a_database_that_goes_away_after_the_question_was_kept_costs_nothing(
+    chat: Chat, host: EngineHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*args: Any) -> None:
+        raise OperationalError("the database is away")
+
+    await chat.open()
+    with monkeypatch.context() as patch:
+        patch.setattr(prompts, "job_for", away)
+        ack = await chat.ask("Where is my order?", client_id="c")
+        assert ack["type"] == "ack"
+    await in_db(_age_unfinished)()
+    await sweep()
+    assert (await chat.end_of(ack["answer"]["id"]))["status"] == "complete"
+
+
+async def test_a_prompt_that_cannot_be_built_ends_its_answer_and_no_other(
+    chat: Chat, maya: Customer, host: EngineHost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: Any) -> None:
+        raise KeyError("facts of an older release")
+
+    await chat.open()
+    with monkeypatch.context() as patch:
+        patch.setattr(prompts, "job_for", broken)
+        answer = await chat.answer("Where is my order?")
+    assert (answer["status"], answer["error"]) == ("failed", "failed")
+    assert "KeyError" not in str(answer)
+    assert (await chat.answer("Where is my order?"))["status"] == "complete"
+
+
+async def test_one_bad_answer_does_not_stop_the_sweep(
+    chat: Chat, maya: Customer, store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+
+    async def settle(answer: Message) -> None:
+        seen.append(answer.customer_id)
+        if len(seen) == 1:
+            raise KeyError("a row of an older release")
+
+    def two_queued() -> None:
+        for customer in (maya, a_customer("liam")):
+            conversation = Conversation.objects.create(customer=customer)
+            Message.objects.create(
+                conversation=conversation,
+                customer=customer,
+                seq=1,
+                revision=1,
+                author="assistant",
+                source="model",
+                status="queued",
+            )
+        _age_unfinished()
+
+    await in_db(two_queued)()
+    monkeypatch.setattr("assistant.answers.settle", settle)
+    assert await sweep() == 2
+    assert len(seen) == 2
+
+
+async def test_after_signing_out_nothing_more_is_shown(
+    chat: Chat, store: Any, tokenizer: ChatTokenizer
+) -> None:
+    async with running_host(store, tokenizer, speed=1):
+        await chat.open()
+        ack = await chat.ask("Where is my order?")
+        await chat.text_grows(ack["answer"]["id"])
+        await in_db(Session.objects.all().delete)()
+        assert (await refusal(chat, type="sync", revision=0))["code"] == "session_expired"
+        assert await chat.socket.receive_nothing(1.0)
+
+
+@pytest.mark.parametrize("change", ["password", "account"])
+async def test_a_changed_password_or_a_closed_account_ends_the_session(
+    chat: Chat, maya: Customer, store: Any, change: str
+) -> None:
+    def ended() -> None:
+        if change == "password":
+            maya.user.set_password("another")
+        else:
+            maya.user.is_active = False
+        maya.user.save()
+
+    await chat.open()
+    await in_db(ended)()
+    assert (await refusal(chat, type="sync", revision=0))["code"] == "session_expired"
+
+
+async def test_a_question_without_any_prepared_model_is_kept(
+    chat: Chat, settings: Any, store: Any
+) -> None:
+    await chat.open()
+    settings.QUICKBITE_MODEL = "smollm2-135m-instruct"
+    settings.VAR_DIR = "/nonexistent"
+    answer = await chat.answer("Where is my order?")
+    assert (answer["status"], answer["error"]) == ("failed", "no_engine")
+
+
+async def test_numbers_no_database_can_hold(chat: Chat) -> None:
+    await chat.open()
+    for frame in (
+        {"type": "sync", "revision": 10**30},
+        {"type": "history", "before": -1},
+        {"type": "open", "offsets": {"x": 10**20}},
+        {"type": "open", "order": "QB-1\x00"},
+        {"type": "open", "conversation": "x" * 1000},
+    ):
+        assert (await refusal(chat, **frame))["code"] == "invalid_frame"
+
+
 async def test_client_ids_are_bounded(chat: Chat) -> None:
     await chat.open()
     for client_id in ("", "x" * 65):
@@ -189,4 +309,3 @@ async def test_what_is_said_is_stored_as_it_was_said(chat: Chat, host: EngineHos
     rows = database_sync_to_async(lambda: [m.text for m in Message.objects.order_by("seq")])
     assert (await rows())[0] == said
     assert await in_db(Conversation.objects.count)() == 1
-    json.dumps(said)

@@ -16,7 +16,9 @@ Probe = Callable[[], Awaitable[dict[str, Any]]]
 
 
 @pytest.fixture
-def readyz() -> Probe:
+def readyz(monkeypatch: pytest.MonkeyPatch) -> Probe:
+    monkeypatch.setattr(startup.Startup, "tried", True)
+
     async def ask() -> dict[str, Any]:
         response = await AsyncClient().get("/readyz")
         assert response.status_code == 200
@@ -86,7 +88,9 @@ async def test_a_hanging_service_does_not_hang_the_probe(
     assert "no answer" in found["components"]["database"]["why"]
 
 
-async def test_start_up_work_runs_once_and_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_start_up_work_runs_once_and_may_fail(
+    store: JobStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import asyncio
 
     runs = []
@@ -98,9 +102,21 @@ async def test_start_up_work_runs_once_and_may_fail(monkeypatch: pytest.MonkeyPa
     async def application(scope: Any, receive: Any, send: Any) -> None:
         runs.append(scope)
 
+    monkeypatch.setattr(startup.Startup, "tried", False)
+    monkeypatch.setattr(startup.Startup, "done", False)
     monkeypatch.setattr(startup.prompts, "warm_up", work)
+    assert (await AsyncClient().get("/readyz")).status_code == 503
     wrapped = startup.WithStartup(application)
     await wrapped("first", None, None)
     await wrapped("second", None, None)
-    await asyncio.sleep(0.2)
+    async with asyncio.timeout(5):
+        while not startup.Startup.tried:
+            await asyncio.sleep(0.01)
     assert sorted(map(str, runs)) == ["1", "first", "second"]
+    # It serves, says what is missing, and tries again.
+    assert (await AsyncClient().get("/readyz")).status_code == 200
+    monkeypatch.setattr(startup.prompts, "warm_up", lambda: runs.append(2))
+    async with asyncio.timeout(5):
+        while not startup.Startup.done:
+            await asyncio.sleep(0.05)
+    assert runs[-1] == 2
