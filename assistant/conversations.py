@@ -4,7 +4,7 @@ Every change begins by raising the conversation's ``seq``, on the condition that
 still the one that the writer has seen: zero rows means that somebody else holds it now.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -22,8 +22,15 @@ from assistant.errors import (
     NothingToRetry,
     OrderNotFound,
 )
-from assistant.models import UNFINISHED, Conversation, Message, PromptVersion
-from assistant.selectors import messages_of, order_in_mind, own_answer, pending_question
+from assistant.models import UNFINISHED, Conversation, Message
+from assistant.replies import Reply
+from assistant.selectors import (
+    last_question,
+    messages_of,
+    order_in_mind,
+    own_answer,
+    pending_question,
+)
 from inference.dispatch import record_generation
 from inference.journal import Transcript
 from inference.messages import Outcome
@@ -63,17 +70,21 @@ class Turn:
         return [self.question, *([self.answer] if self.answer else [])]
 
 
-@dataclass(slots=True)
-class _Reply:
-    """The answer row's fields, decided before the transaction."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What is known before a question is answered.
 
-    source: str = Message.Source.MODEL
-    status: str = Message.Status.QUEUED
-    text: str = ""
-    choices: list[dict[str, str]] = field(default_factory=list)
-    order_id: int | None = None
+    ``known`` is the turn that the same question began before; ``held`` says that a person holds
+    the chat; ``which`` are the orders that may be meant; ``before`` is the last question.
+    """
+
+    conversation: Conversation
+    known: Turn | None = None
+    held: bool = False
+    nobodys_order: bool = False
+    which: tuple[OrderBrief, ...] = ()
     facts: OrderFacts | None = None
-    version: PromptVersion | None = None
+    before: str = ""
 
 
 def open_conversation(
@@ -104,12 +115,10 @@ def _own_order(customer: Customer, number: str) -> Order:
 # ---- a turn ------------------------------------------------------------------------------------
 
 
-def begin_turn(question: Question) -> Turn:
-    """Keep a question and the row of its answer, in one transaction.
+def look(question: Question) -> Seen:
+    """What there is to know before a question is answered, read once so that it fits together.
 
-    A ``client_id`` seen before gives the rows of then. The answer is ``queued`` when the model
-    must write it, complete when there is a question back, None when a person holds the chat.
-    Raises ``AnswerInProgress``, ``ConversationNotFound`` or ``OrderNotFound``.
+    Raises ``ConversationNotFound``, or ``OrderNotFound`` for an order named by a choice.
     """
     conversation = (
         Conversation.objects.filter(customer=question.customer, public_id=question.conversation)
@@ -118,14 +127,38 @@ def begin_turn(question: Question) -> Turn:
     )
     if conversation is None:
         raise ConversationNotFound
-    if known := _known(conversation, question.client_id):
-        return known
-    reply = _reply(question, conversation) if conversation.holder in _ASSISTANTS else None
+    known = _known(conversation, question.client_id)
+    if known or conversation.holder not in _ASSISTANTS:
+        return Seen(conversation=conversation, known=known, held=known is None)
+    return _look_at_orders(question, conversation)
+
+
+def _look_at_orders(question: Question, conversation: Conversation) -> Seen:
+    last = last_question(conversation)
+    before = last.text if last else ""
+    opened_on = question.order or order_in_mind(conversation, last)
     try:
-        return _write_turn(question, conversation, reply)
+        picked = orders.pick_order(question.customer, opened_on=opened_on, text=question.text)
+    except OrderError:
+        if question.order:
+            raise OrderNotFound from None
+        return Seen(conversation=conversation, before=before, nobodys_order=True)
+    if isinstance(picked, Ambiguous):
+        return Seen(conversation=conversation, before=before, which=picked.orders)
+    facts = orders.order_facts(question.customer, picked.number) if picked else None
+    return Seen(conversation=conversation, before=before, facts=facts)
+
+
+def keep(question: Question, seen: Seen, reply: Reply | None) -> Turn:
+    """Keep a question and the row of its answer, in one transaction.
+
+    Without a reply a person answers. Raises ``AnswerInProgress`` or ``ConversationMoved``.
+    """
+    try:
+        return _write_turn(question, seen, reply)
     except IntegrityError:
         # Two at once: the same question from another socket, or another question.
-        if known := _known(conversation, question.client_id):
+        if known := _known(seen.conversation, question.client_id):
             return known
         _refuse_second_answer(question.customer)
         raise
@@ -147,44 +180,14 @@ def _refuse_second_answer(customer: Customer) -> None:
         raise AnswerInProgress from None
 
 
-def _reply(question: Question, conversation: Conversation) -> _Reply:
-    """Which order is meant, and its facts; else the question which."""
-    opened_on = question.order or order_in_mind(conversation)
-    try:
-        picked = orders.pick_order(question.customer, opened_on=opened_on, text=question.text)
-    except OrderError:
-        if question.order:
-            raise OrderNotFound from None
-        return _Reply(
-            source=Message.Source.SYSTEM,
-            status=Message.Status.COMPLETE,
-            text="I can't find an order with this number among yours. Could you check it?",
-        )
-    if picked is None:
-        return _Reply(version=prompts.version_in_force())
-    if isinstance(picked, Ambiguous):
-        return _Reply(
-            source=Message.Source.SYSTEM,
-            status=Message.Status.COMPLETE,
-            text="You have several orders under way. Which one do you mean?",
-            choices=[{"order": o.number, "label": _label(o)} for o in picked.orders],
-        )
-    facts = orders.order_facts(question.customer, picked.number)
-    return _Reply(order_id=picked.order.order_id, facts=facts, version=prompts.version_in_force())
-
-
-def _label(order: OrderBrief) -> str:
-    return f"{order.restaurant} ({order.number})"
-
-
 @transaction.atomic
-def _write_turn(question: Question, conversation: Conversation, reply: _Reply | None) -> Turn:
-    rows = 1 if reply is None else 2
+def _write_turn(question: Question, seen: Seen, reply: Reply | None) -> Turn:
+    conversation, rows = seen.conversation, 1 if reply is None else 2
     seq, epoch = _raise_seq(conversation, rows)
     asked = Message.objects.create(
         conversation=conversation,
         customer=question.customer,
-        order_id=reply.order_id if reply else conversation.order_id,
+        order_id=seen.facts.order_id if seen.facts else None,
         seq=seq - rows + 1,
         revision=seq - rows + 1,
         epoch=epoch,
@@ -197,16 +200,16 @@ def _write_turn(question: Question, conversation: Conversation, reply: _Reply | 
     if reply is None:
         return Turn(question=asked, answer=None)
     meant = pending_question(conversation) if question.choosing else None
-    return Turn(question=asked, answer=_write_answer(meant or asked, reply, seq, epoch))
+    return Turn(question=asked, answer=_write_answer(meant or asked, seen, reply, seq, epoch))
 
 
-def _write_answer(question: Message, reply: _Reply, seq: int, epoch: int) -> Message:
+def _write_answer(question: Message, seen: Seen, reply: Reply, seq: int, epoch: int) -> Message:
     complete = reply.status == Message.Status.COMPLETE
     return Message.objects.create(
         public_id=uuid4(),
         conversation_id=question.conversation_id,
         customer_id=question.customer_id,
-        order_id=reply.order_id,
+        order_id=seen.facts.order_id if seen.facts else None,
         answer_to=question,
         seq=seq,
         revision=seq,
@@ -215,8 +218,10 @@ def _write_answer(question: Message, reply: _Reply, seq: int, epoch: int) -> Mes
         source=reply.source,
         status=reply.status,
         text=reply.text,
-        choices=reply.choices,
-        facts=prompts.snapshot(reply.facts) if reply.facts else None,
+        choices=[{"order": o.number, "label": o.label} for o in reply.choices],
+        category=reply.category,
+        offered=reply.offered,
+        facts=prompts.snapshot(seen.facts) if seen.facts else None,
         prompt=reply.version,
         no_cache=question.no_cache,
         finished_at=timezone.now() if complete else None,
@@ -237,35 +242,42 @@ def _raise_seq(conversation: Conversation, by: int) -> tuple[int, int]:
     return Conversation.objects.values_list("seq", "epoch").get(pk=conversation.pk)
 
 
-def begin_retry(customer: Customer, conversation: Conversation, answer_id: str) -> Turn:
-    """A new answer to the question of a failed or stopped one.
+def look_again(
+    customer: Customer, conversation: Conversation, answer_id: str
+) -> tuple[Message, Question, Seen]:
+    """A failed or stopped answer's question, and what there is to know about it now.
 
-    Raises ``MessageNotFound``, ``NothingToRetry``, ``AnswerInProgress`` or ``ConversationMoved``.
+    Raises ``MessageNotFound``, ``NothingToRetry``, or ``ConversationMoved`` while a person holds
+    the chat.
     """
     answer = own_answer(customer, conversation, answer_id)
-    question = answer.answer_to
-    if question is None or answer.status not in (Message.Status.FAILED, Message.Status.STOPPED):
+    asked = answer.answer_to
+    if asked is None or answer.status not in (Message.Status.FAILED, Message.Status.STOPPED):
         raise NothingToRetry
-    # Read anew: a person may hold it by now, and the model never talks over one.
     conversation = Conversation.objects.select_related("order").get(pk=conversation.pk)
     if conversation.holder not in _ASSISTANTS:
         raise ConversationMoved
-    asked = Question(
+    question = Question(
         customer=customer,
         conversation=conversation.public_id,
-        client_id=question.client_id,
-        text=question.text,
+        client_id=asked.client_id,
+        text=asked.text,
         order=answer.order.number if answer.order else None,
-        no_cache=question.no_cache,
+        no_cache=asked.no_cache,
     )
-    reply = _reply(asked, conversation)
+    return asked, question, _look_at_orders(question, conversation)
+
+
+def keep_retry(asked: Message, seen: Seen, reply: Reply) -> Turn:
+    """A new answer to a question; raises ``AnswerInProgress`` or ``ConversationMoved``."""
     try:
         with transaction.atomic():
-            seq, epoch = _raise_seq(conversation, 1)
-            return Turn(question=question, answer=_write_answer(question, reply, seq, epoch))
+            seq, epoch = _raise_seq(seen.conversation, 1)
+            answer = _write_answer(asked, seen, reply, seq, epoch)
     except IntegrityError:
-        _refuse_second_answer(customer)
+        _refuse_second_answer(seen.conversation.customer)
         raise
+    return Turn(question=asked, answer=answer)
 
 
 # ---- the end of an answer ----------------------------------------------------------------------

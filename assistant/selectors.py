@@ -65,24 +65,22 @@ def changes(conversation: Conversation, revision: int) -> tuple[int, list[Messag
 def current_order(conversation: Conversation) -> OrderFacts | None:
     """The order that a question without further words would be about; None if several may be."""
     customer = conversation.customer
-    picked = orders.pick_order(customer, opened_on=order_in_mind(conversation), text="")
+    opened_on = order_in_mind(conversation, last_question(conversation))
+    picked = orders.pick_order(customer, opened_on=opened_on, text="")
     return orders.order_facts(customer, picked.number) if isinstance(picked, Picked) else None
 
 
-def order_in_mind(conversation: Conversation) -> str | None:
-    """The order that this chat is about until another one is named.
+def last_question(conversation: Conversation) -> Message | None:
+    asked = Message.objects.filter(conversation=conversation, author=Message.Author.CUSTOMER)
+    return asked.select_related("order").order_by("-seq").first()
+
+
+def order_in_mind(conversation: Conversation, last: Message | None) -> str | None:
+    """The order that this chat is about until another one is named; ``last`` is its question.
 
     That of the last question, while the question is fresh or the order under way; else the one
     that the chat was opened on. Yesterday's order does not stand in the way of today's.
     """
-    last = (
-        Message.objects.filter(
-            conversation=conversation, author=Message.Author.CUSTOMER, order__isnull=False
-        )
-        .select_related("order")
-        .order_by("-seq")
-        .first()
-    )
     if last is not None and last.order is not None:
         fresh = timezone.now() - last.created_at < _FRESH
         if fresh or last.order.is_active:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from django.db import InterfaceError, OperationalError
 from redis.exceptions import RedisError
 
-from assistant import answers, conversations, events, prompts
-from assistant.conversations import Question, Turn
+from assistant import answers, conversations, events, prompts, replies
+from assistant.conversations import Question, Seen, Turn
 from assistant.db import in_db
 from assistant.models import Conversation, Message
+from assistant.replies import Reply
 from assistant.text import clean_question
 from inference.errors import ModelNotPrepared
 from orders.models import Customer
@@ -29,13 +30,13 @@ async def take_turn(question: Question, taken: Taken) -> Turn:
     """
     question = _checked(question)
 
-    # The question and the row of its answer, in one transaction: from here on nothing is lost.
-    turn = await in_db(conversations.begin_turn)(question)
+    # The question and the row of its answer: from here on nothing is lost.
+    turn = await in_db(_begin)(question)
     await taken(turn)
     if turn.repeated:
         return turn
 
-    # A person holds the chat, or the assistant has asked back: no model.
+    # A person holds the chat, or the answer is there already: no model.
     if turn.answer is not None and turn.answer.unfinished:
         await _answer_with_model(turn.answer)
 
@@ -43,11 +44,35 @@ async def take_turn(question: Question, taken: Taken) -> Turn:
     return turn
 
 
+def _begin(question: Question) -> Turn:
+    seen = conversations.look(question)
+    if seen.known:
+        return seen.known
+    reply = None if seen.held else _reply(question, seen)
+    return conversations.keep(question, seen, reply)
+
+
+def _begin_again(customer: Customer, conversation: Conversation, answer_id: str) -> Turn:
+    asked, question, seen = conversations.look_again(customer, conversation, answer_id)
+    return conversations.keep_retry(asked, seen, _reply(question, seen))
+
+
+def _reply(question: Question, seen: Seen) -> Reply:
+    """What can be said at once is; the rest is the model's."""
+    if seen.nobodys_order:
+        return replies.said(
+            "I can't find an order with this number among yours. Could you check it?"
+        )
+    if seen.which:
+        return replies.ask_which(seen.which)
+    return replies.by_model(prompts.version_in_force())
+
+
 async def take_retry(
     customer: Customer, conversation: Conversation, answer_id: str, taken: Taken
 ) -> Turn:
     """Answer the same question again, after a failed or stopped answer."""
-    turn = await in_db(conversations.begin_retry)(customer, conversation, answer_id)
+    turn = await in_db(_begin_again)(customer, conversation, answer_id)
     await taken(turn)
     written = [turn.answer] if turn.answer else []
     for answer in written:

@@ -40,6 +40,10 @@ class OrderBrief:
     placed_at: datetime
     active: bool
 
+    @property
+    def label(self) -> str:
+        return f"{self.restaurant} ({self.number})"
+
 
 @dataclass(frozen=True, slots=True)
 class Picked:

@@ -176,7 +176,7 @@ async def test_without_the_database_the_draft_is_kept_and_service_resumes(
 
     await chat.open()
     with monkeypatch.context() as patch:
-        patch.setattr(conversations, "begin_turn", away)
+        patch.setattr(conversations, "keep", away)
         error = await chat.ask("Where is my order?", client_id="c")
         assert (error["code"], error["retry"], error["client_id"]) == ("unavailable", True, "c")
         assert "away" not in error["text"]
