@@ -80,7 +80,7 @@
     empty: "Please write your question first.",
     tooLong: "Your message has {n} characters; {max} is the most. Please shorten it.",
     busy: "We are still answering your last question. Please wait for it, or stop it.",
-    refused: "That did not work. Your text is kept; please try again.",
+    wentWrong: "That did not work. Your text is kept; please try again.",
     whichOrder: "Which order do you mean?",
   };
 
@@ -1330,7 +1330,7 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
       }
       if (code === "message_not_found" || code === "nothing_to_retry") this._catchUp();
       if (message && this._resumes.has(message)) return;
-      this._warn(text || say("refused"));
+      this._warn(text || say("wentWrong"));
     }
 
     /** Not taken: the words go back where they can be mended. */
@@ -1341,7 +1341,7 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
         pending.delete(row.client_id);
         this._panel.draft = row.text;
       } else if (mendable) {
-        pending.set(row.client_id, { ...row, status: "refused", reason: reason || say("refused"), retry: true });
+        pending.set(row.client_id, { ...row, status: "refused", reason: reason || say("wentWrong"), retry: true });
       } else pending.delete(row.client_id);
       if (reason) this._warn(reason);
     }
