@@ -350,6 +350,14 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
       } catch { /* blocked storage, or not ours to read */ }
       return this.kept;
     },
+    /** The questions that were not taken yet, as rows; anything else that stands there is not ours. */
+    pending() {
+      const rows = Array.isArray(this.kept.pending) ? this.kept.pending : [];
+      return rows.filter((row) => row?.frame?.type && row.client_id && typeof row.text === "string");
+    },
+    forget() {
+      this.write({ customer: null, draft: "", pending: [], again: null });
+    },
     write(changes) {
       Object.assign(this.kept, changes);
       try {
@@ -363,8 +371,11 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
   // ---- Line: one socket after another -----------------------------------------------------------
 
   const PROTOCOL = "quickbite.v1";
-  const BEAT_MS = 20_000; // how often the newest revision is compared while all is well
-  const BEAT_WAITING_MS = 4_000; // and while the assistant is not ready
+  // How often the newest revision is compared, and how often while the assistant is not ready.
+  // Never at a fixed pace: in an outage thousands of widgets wait at once.
+  const BEAT_MS = [18_000, 22_000];
+  const BEAT_WAITING_MS = [4_000, 8_000];
+  const EAGER_MS = 60_000; // a longer wait is an outage, and is watched at the calm pace
   const ANSWER_MS = 10_000; // a socket that is silent for so long after a question to it is dead
   const BACKOFF_MS = [500, 15_000];
 
@@ -375,6 +386,7 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
       this.state = "idle";
       this.tries = 0;
       this.socket = null;
+      this.waitingSince = null;
     }
 
     connect() {
@@ -434,7 +446,16 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
       else if (this.isOpen) this.beatAgain(0, ANSWER_MS / 2);
     }
 
-    beatAgain(after = this.on.waiting() ? BEAT_WAITING_MS : BEAT_MS, patience = ANSWER_MS) {
+    /** Milliseconds until the next beat. */
+    pause() {
+      const now = performance.now();
+      this.waitingSince = this.on.waiting() ? this.waitingSince ?? now : null;
+      const eager = this.waitingSince !== null && now - this.waitingSince < EAGER_MS;
+      const [least, most] = eager ? BEAT_WAITING_MS : BEAT_MS;
+      return least + Math.random() * (most - least);
+    }
+
+    beatAgain(after = this.pause(), patience = ANSWER_MS) {
       clearTimeout(this.beat);
       this.beat = setTimeout(() => {
         if (!this.isOpen) return;
@@ -490,8 +511,30 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
 
   // ---- Transcript: what is known of the conversation --------------------------------------------
 
+  /** By client_id: questions that the server has not taken yet. `changed` keeps them for a reload. */
+  class Pending extends Map {
+    set(client_id, row) {
+      super.set(client_id, row);
+      this.changed?.();
+      return this;
+    }
+
+    delete(client_id) {
+      const had = super.delete(client_id);
+      if (had) this.changed?.();
+      return had;
+    }
+
+    clear() {
+      if (!this.size) return;
+      super.clear();
+      this.changed?.();
+    }
+  }
+
   class Transcript {
     constructor() {
+      this.pending = new Pending();
       this.clear();
     }
 
@@ -500,7 +543,7 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
       this.revision = 0;
       this.more = false;
       this.rows = new Map(); // by id, as the server sent them; replaced, never changed
-      this.pending = new Map(); // by client_id: questions that the server has not taken yet
+      this.pending.clear();
     }
 
     /** Everything anew, or what changed. Returns the rows that are news to a reader. */
@@ -555,6 +598,11 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
     list() {
       const rows = [...this.rows.values()].sort((a, b) => a.seq - b.seq);
       return rows.concat([...this.pending.values()]);
+    }
+
+    /** Whether the server has taken the question with this `client_id`. */
+    has(client_id) {
+      return [...this.rows.values()].some((row) => row.client_id === client_id);
     }
 
     get live() {
@@ -924,7 +972,7 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
       } else if (!live && row.author !== "customer" && known(row.author)) {
         if (row.status === "failed") parts.push(["bad", row.note ?? say("failed")]);
         else if (row.status === "stopped") parts.push(row.note ?? say("stopped"));
-        else parts.push(`${say(row.author)} · ${clock(row.created)}`);
+        else parts.push(...(row.note ? [row.note] : []), `${say(row.author)} · ${clock(row.created)}`);
         if (row.can_retry && now.line === "online" && !now.busy && now.last) parts.push(["again", () => this.act.retry(row)]);
       }
       const key = parts.map((part) => (typeof part === "string" ? part : part[0] + (part[0] === "bad" ? part[1] : ""))).join("|");
@@ -942,7 +990,8 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
 
     /** Once for each answer, when it has ended: never word by word. */
     announce(row) {
-      const text = row.text || row.note || say(row.status === "failed" ? "failed" : "stopped");
+      const ended = row.status === "failed" ? say("failed") : row.status === "stopped" ? say("stopped") : "";
+      const text = [row.text, row.note ?? (row.text ? "" : ended)].filter(Boolean).join(" ");
       this.aloud.textContent = "";
       setTimeout(() => { this.aloud.textContent = `${say(known(row.author) ? row.author : "system")}: ${text}`; }, 60);
     }
@@ -982,8 +1031,9 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
         beat: () => ({ type: "sync", revision: this._said.revision }),
         waiting: () => this._engine != null && this._engine.state !== "ready",
         frame: (frame) => this._frame(frame),
-        state: () => this._repaint(),
+        state: (state) => this._lineIs(state),
       });
+      this._said.pending.changed = () => memory.write({ pending: [...this._said.pending.values()] });
       this._panel = new Panel(root, {
         toggle: () => (this.hasAttribute("open") ? this.close() : this.open()),
         close: () => this.close(),
@@ -1000,7 +1050,7 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
       });
       Object.assign(this, {
         _engine: null, _order: null, _customer: "", _max: 2000, _loaded: false, _notice: null,
-        _unread: 0, _wanted: null, _queued: null, _stopWish: false, _resumes: new Map(),
+        _unread: 0, _wanted: null, _queued: null, _stopWish: false, _retrying: null, _resumes: new Map(),
         _catching: 0, _frameAsked: 0, _ticking: 0,
         _nudge: () => document.visibilityState === "visible" && this._line.nudge(),
         _offline: () => this._line.state === "online" && this._line.lost(),
@@ -1128,8 +1178,8 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
     }
 
     /** In the list at once, and on its way; the same `client_id` for as long as it takes. */
-    _put(frame, text = frame.text) {
-      const client_id = uuid();
+    _put(frame, text = frame.text, client_id = this._idFor(frame)) {
+      memory.write({ again: null });
       this._said.pending.set(client_id, {
         id: client_id, client_id, author: "customer", status: "sending", text, asked: performance.now(),
         created: new Date().toISOString(), frame: { ...frame, client_id },
@@ -1144,15 +1194,35 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
     _resend(row) {
       if (this._now().busy) return this._warn(say("busy"));
       this._said.pending.delete(row.client_id);
-      this._put(row.frame, row.text);
+      this._put(row.frame, row.text, row.client_id);
+    }
+
+    /** The words of a question that may have been taken after all: unchanged, they are that one. */
+    _remember({ frame, client_id }) {
+      memory.write({ again: { client_id, asked: this._asked(frame) } });
+    }
+
+    _idFor(frame) {
+      const { again } = memory.kept;
+      return again?.asked === this._asked(frame) ? again.client_id : uuid();
+    }
+
+    _asked({ type, text, order }) {
+      return JSON.stringify([this._said.conversation, type, text?.trim(), order]);
     }
 
     _edit(row) {
-      const draft = this._panel.draft;
-      this._said.pending.delete(row.client_id);
-      this._panel.draft = draft.trim() ? `${row.text}\n${draft}` : row.text;
+      this._toDraft(row);
       this._panel.text.focus();
       this._repaint();
+    }
+
+    /** Back where they can be mended, before whatever is being written there. */
+    _toDraft(row) {
+      const { draft } = this._panel;
+      this._said.pending.delete(row.client_id);
+      if (row.retry) this._remember(row);
+      this._panel.draft = draft.trim() ? `${row.text}\n${draft}` : row.text;
     }
 
     _stop() {
@@ -1163,9 +1233,12 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
       this._repaint();
     }
 
+    /** Busy from here on until the new answer or a refusal is there: clicked twice, asked once. */
     _retry(row) {
+      if (this._now().busy || !this._line.send({ type: "retry", message: row.id })) return;
       this._notice = null;
-      this._line.send({ type: "retry", message: row.id });
+      this._stopWish = false;
+      this._retrying = { id: row.id, question: row.answer_to, since: performance.now() };
       this._panel.focus();
       this._repaint();
     }
@@ -1183,8 +1256,11 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
 
     /** Another conversation than the one shown. */
     _about(wanted) {
-      for (const row of this._said.pending.values()) this._giveBack(row, "");
+      for (const row of [...this._said.pending.values()]) {
+        if (row.frame.type === "ask") this._toDraft(row);
+      }
       this._said.clear();
+      this._retrying = null;
       this._wanted = wanted;
       this._loaded = false;
       this._notice = null;
@@ -1193,6 +1269,14 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
     }
 
     // -- what the server says
+
+    _lineIs(state) {
+      if (state !== "online") this._retrying = null; // what became of it, the next `ready` tells
+      if (state === "signed_out" && this._said.sending) {
+        this._giveBack(this._said.sending, say("signedOut"), { warn: false });
+      }
+      this._repaint();
+    }
 
     _hello() {
       const { conversation, revision } = this._said;
@@ -1219,11 +1303,11 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
       this._engine = frame.engine;
       this._order = frame.order ?? null;
       this._max = frame.max_chars;
-      this._restore(frame.customer);
       this._wanted = null;
       this._loaded = true;
       this._resumes.clear();
       const news = this._said.open(frame);
+      this._restore(frame);
       memory.write({ conversation: frame.conversation });
       this._line.opened();
       for (const row of news) this._news(row);
@@ -1243,19 +1327,30 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
       this._send(text);
     }
 
-    /** The draft of before a reload; never another customer's. */
-    _restore(customer) {
+    /** What was being written and sent before a reload; never another customer's. */
+    _restore({ customer, conversation }) {
       const { kept } = memory;
-      const draft = kept.customer && kept.customer !== customer ? "" : kept.draft;
-      if (!this._customer && draft && !this._panel.draft) this._panel.draft = draft;
+      if (this._customer && this._customer !== customer) this._panel.draft = "";
+      if (!this._customer) {
+        const mine = (kept.customer ?? customer) === customer;
+        if (mine && kept.draft && !this._panel.draft) this._panel.draft = kept.draft;
+        for (const row of mine ? memory.pending() : []) {
+          // Sent again only where it was asked; elsewhere the words wait in the draft.
+          if (kept.conversation !== conversation) row.frame.type === "ask" && this._toDraft({ ...row, retry: false });
+          else if (!this._said.has(row.client_id)) {
+            this._said.pending.set(row.client_id, { ...row, asked: performance.now() });
+          }
+        }
+      }
       this._customer = customer;
+      this._said.pending.changed();
+      this._settleAgain();
       memory.write({ customer, draft: this._panel.draft });
     }
 
     _onAck({ client_id, question, answer }) {
       this._said.pending.delete(client_id);
       for (const row of [question, answer]) if (row) this._take(row);
-      if (this._stopWish) this._stop();
     }
 
     _onMessage({ message }) {
@@ -1263,8 +1358,26 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
     }
 
     _take(row) {
-      if (this._said.put(row)) this._news(row);
+      this._know(row);
       if (!this._said.advance(row.revision)) this._catchUp();
+    }
+
+    _know(row) {
+      const { _retrying: retrying, _said: said } = this;
+      if (retrying && row.author !== "customer" && row.answer_to === retrying.question && !said.rows.has(row.id)) {
+        this._retrying = null;
+      }
+      if (said.put(row)) this._news(row);
+      if (row.client_id) this._settleAgain();
+      if (this._stopWish && said.live) this._stop();
+    }
+
+    /** A question given back was taken after all: it is in the list, and so no longer in the draft. */
+    _settleAgain() {
+      const { again } = memory.kept;
+      if (!again || !this._said.has(again.client_id)) return;
+      if (again.asked === this._asked({ type: "ask", text: this._panel.draft })) this._panel.draft = "";
+      memory.write({ again: null });
     }
 
     _onToken(frame) {
@@ -1292,8 +1405,10 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
     }
 
     _onChanges({ revision, messages = [], engine }) {
-      for (const row of messages) if (this._said.put(row)) this._news(row);
+      for (const row of messages) this._know(row);
       this._said.revision = Math.max(this._said.revision, revision);
+      // Frames are handled in their order: asked after the retry, this would have brought its answer.
+      if (performance.now() - this._retrying?.since > 2_000) this._retrying = null;
       if (engine) this._engine = engine;
     }
 
@@ -1307,19 +1422,17 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
     }
 
     _onError({ code, text, retry, client_id, message }) {
-      if (code === "session_expired") {
-        for (const row of this._said.pending.values()) this._giveBack(row, "");
-        this._line.signOut();
-        return;
-      }
+      if (code === "session_expired") return this._line.signOut();
+      if (!message || message === this._retrying?.id) this._retrying = null;
       const row = this._said.pending.get(client_id);
-      if (row) return this._giveBack(row, text);
-      if (!this._loaded && (code === "conversation_not_found" || code === "order_not_found")) {
+      if (row) return this._giveBack(row, text || say("wentWrong"), { retry });
+      const opening = !this._loaded || !this._line.isOpen;
+      if (opening && (code === "conversation_not_found" || code === "order_not_found")) {
         // What was to be opened is not there (any more): the current conversation instead.
-        this._said.clear();
-        this._wanted = {};
+        if (code === "conversation_not_found" && !this._customer) memory.forget(); // another's, perhaps
         memory.write({ conversation: null });
-        this._line.write(this._hello());
+        this._about({});
+        if (!this._line.isOpen) this._line.write(this._hello());
         if (code === "order_not_found") this._warn(text);
         return;
       }
@@ -1334,16 +1447,14 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
     }
 
     /** Not taken: the words go back where they can be mended. */
-    _giveBack(row, reason) {
-      const mendable = row.frame.type === "ask";
-      const { pending } = this._said;
-      if (mendable && !this._panel.draft.trim()) {
-        pending.delete(row.client_id);
-        this._panel.draft = row.text;
-      } else if (mendable) {
-        pending.set(row.client_id, { ...row, status: "refused", reason: reason || say("wentWrong"), retry: true });
-      } else pending.delete(row.client_id);
-      if (reason) this._warn(reason);
+    _giveBack(row, reason, { retry = true, warn = true } = {}) {
+      const refused = { ...row, status: "refused", reason, retry };
+      if (row.frame.type !== "ask") {
+        this._said.pending.delete(row.client_id);
+        if (retry) this._remember(row);
+      } else if (this._panel.draft.trim()) this._said.pending.set(row.client_id, refused);
+      else this._toDraft(refused);
+      if (warn) this._warn(reason);
     }
 
     /** An answer has ended, or a message has come. */
@@ -1363,12 +1474,12 @@ textarea::placeholder { color: var(--muted); opacity: 1; }
     // -- painting
 
     _now() {
-      const { sending, live } = this._said;
+      const busy = Boolean(this._said.sending || this._said.live || this._retrying);
       return {
         open: this.hasAttribute("open"), unread: this._unread, line: this._line.state,
         loaded: this._loaded, engine: this._engine, order: this._order, customer: this._customer,
         rows: this._said.list(), more: this._said.more, notice: this._notice, max: this._max,
-        busy: Boolean(sending || live), stoppable: Boolean(live || sending) && !this._stopWish,
+        busy, stoppable: busy && !this._stopWish,
       };
     }
 
