@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from secrets import token_hex
 from types import TracebackType
 from typing import Any, TypeVar
 from zlib import crc32
@@ -107,8 +108,7 @@ class JobStore:
             # sometimes swallows a cancellation (cpython#86296): ``call`` bounds the time instead.
             socket_timeout=None,
             health_check_interval=30,
-            # Every script but claim may safely run twice; a claim that ran and was not heard of
-            # costs one lease.
+            # Every script may safely run twice.
             retry=Retry(ExponentialBackoff(cap=0.2, base=0.02), 2),
             retry_on_error=[RedisConnectionError, RedisTimeoutError],
         )
@@ -123,6 +123,8 @@ class JobStore:
             retry_on_error=[RedisConnectionError],
         )
         self._scripts: dict[str, Any] = {}
+        #: Claims that may have run without our hearing of it, by their ready set and claimer.
+        self._unheard: dict[tuple[str, str], str] = {}
 
     async def __aenter__(self) -> "JobStore":
         return self
@@ -231,11 +233,18 @@ class JobStore:
     async def claim(
         self, partition: Partition, *, model: str, host: str, incarnation: str, count: int
     ) -> list[Lease]:
-        """Take up to ``count`` ready jobs of this model, most urgent first."""
+        """Take up to ``count`` ready jobs of this model, most urgent first.
+
+        After a claim whose reply was lost, the next one brings what that one took: those jobs wait
+        for this host and nobody else knows of them.
+        """
+        ready = partition.ready(model)
+        nonce = self._unheard.setdefault((ready, incarnation), token_hex(8))
         args = [partition.prefix, host, incarnation, self._lease_us, count]
-        args += [self.conf.max_retries, self.conf.journal_ttl_s]
+        args += [self.conf.max_retries, self.conf.journal_ttl_s, nonce]
         leases = []
-        found = await self._run("claim", [partition.ready(model)], args)
+        found = await self._run("claim", [ready], args)
+        del self._unheard[ready, incarnation]
         now = time.monotonic()
         for job_id, fence, attempt, length, payload, remaining_us in found:
             try:

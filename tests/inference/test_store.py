@@ -2,9 +2,11 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import redis
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from inference.errors import JournalGap, LeaseLost
 from inference.journal import read
@@ -52,6 +54,67 @@ async def test_the_urgent_go_first_and_waiting_makes_up_for_it(store: JobStore) 
     await store.create(a_job("urgent", priority=-10))
     await store.create(a_job("later", priority=0))
     assert [lease.job.id for lease in await claim(store, count=9)] == ["urgent", "old", "later"]
+
+
+def lose_the_next_reply(store: JobStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next script runs, and the connection breaks before its reply arrives."""
+    run = store._run
+
+    async def once(*args: Any) -> Any:
+        monkeypatch.setattr(store, "_run", run)
+        await run(*args)
+        raise RedisConnectionError("the connection broke")
+
+    monkeypatch.setattr(store, "_run", once)
+
+
+async def test_a_claim_whose_reply_was_lost_brings_its_jobs_the_next_time(
+    store: JobStore, clean_redis: redis.Redis, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for job_id in ("a", "b", "c"):
+        await store.create(a_job(job_id))
+    lose_the_next_reply(store, monkeypatch)
+    with pytest.raises(RedisConnectionError):
+        await claim(store, count=2)
+    taken = [lease.job.id for lease in await claim(store, count=2)]
+    assert taken == ["a", "b"]
+    (third,) = await claim(store, count=2)  # heard of: the next claim is a new one
+    assert (third.job.id, third.attempt) == ("c", 1)
+    assert clean_redis.xlen(P.journal("a")) == 1  # it has begun once
+
+
+@pytest.mark.parametrize("reaped", [False, True])
+async def test_a_lost_claim_whose_lease_ran_out_does_not_shut_the_only_host_out(
+    store: JobStore, monkeypatch: pytest.MonkeyPatch, reaped: bool
+) -> None:
+    store.conf = replace(store.conf, lease_s=0.1, max_retries=1)
+    await store.create(a_job())
+    lose_the_next_reply(store, monkeypatch)
+    with pytest.raises(RedisConnectionError):
+        await claim(store)
+    await asyncio.sleep(0.15)
+    if reaped:
+        assert await store.reap() == 1
+    lease = await claim_one(store)
+    assert lease.attempt == 1
+    assert await store.append(lease, expected=0, ids=[7], at=0, text="a") == 1
+    # It has not used up an attempt: one failure may still follow.
+    await store.release(lease, failed=True, reason="test")
+    assert len(await claim(store, "h2")) == 1
+
+
+async def test_a_lost_claim_takes_nothing_from_another_host(
+    store: JobStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.conf = replace(store.conf, lease_s=0.1)
+    await store.create(a_job())
+    lose_the_next_reply(store, monkeypatch)
+    with pytest.raises(RedisConnectionError):
+        await claim(store)
+    await asyncio.sleep(0.15)
+    theirs = await claim_one(store, "h2")
+    assert await claim(store) == []
+    assert await store.append(theirs, expected=0, ids=[7], at=0, text="a") == 1
 
 
 async def test_appending_twice_writes_once(store: JobStore) -> None:
