@@ -34,6 +34,9 @@ try:
     )
     CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
+    #: Failed sign-ins a minute for each user name and each address, after which one has to wait.
+    SIGN_IN_FAILURES_PER_MINUTE = env.int("SIGN_IN_FAILURES_PER_MINUTE", default=10)
+
     # ---- backing services ------------------------------------------------------------------
     #: Where ``make run`` keeps its own Redis; a command in a second terminal finds it there.
     _own_redis = VAR_DIR / "redis" / "redis.sock"
