@@ -8,13 +8,18 @@ import sys
 import time
 import urllib.request
 from collections.abc import Iterator
+from io import StringIO
 from pathlib import Path
+from threading import Thread
 from typing import Any
+from uuid import uuid4
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from django.db import connection
+from websockets.sync.server import ServerConnection, serve
 
+from tests.orders.builders import a_customer
 from tests.settings import ROOT
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -87,6 +92,99 @@ def ask(*arguments: str) -> subprocess.CompletedProcess[str]:
         timeout=60,
         check=False,
     )
+
+
+class Unreliable:
+    """A web server that knows the protocol and does to each question what its text says."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.server = serve(self._talk, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self.server.socket.getsockname()[1]}"
+        self.thread = Thread(target=self.server.serve_forever)
+
+    def __enter__(self) -> "Unreliable":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.server.shutdown()
+        self.thread.join()
+
+    def _talk(self, connection: ServerConnection) -> None:
+        connection.recv()
+        connection.send(json.dumps({"type": "ready", "conversation": str(uuid4())}))
+        frame = json.loads(connection.recv())
+        self.asked.append(frame["text"])
+        if frame["text"] == "hang up":
+            connection.socket.close()
+        elif frame["text"] == "say nothing":
+            connection.recv()
+        else:
+            connection.send(
+                json.dumps(
+                    {"type": "error", "code": "busy", "text": "Busy."}
+                    | {"client_id": frame["client_id"]}
+                )
+            )
+
+
+def questions(folder: Path, *lines: object) -> Path:
+    path = folder / "questions.jsonl"
+    path.write_text("\n".join(x if isinstance(x, str) else json.dumps(x) for x in lines))
+    return path
+
+
+def ask_file(path: Path, url: str) -> list[dict[str, Any]]:
+    out = StringIO()
+    call_command("ask", file=path, url=url, json=True, timeout=1, concurrency=2, stdout=out)
+    return [json.loads(line) for line in out.getvalue().splitlines()]
+
+
+def test_one_questions_trouble_is_its_own(tmp_path: Path) -> None:
+    a_customer("maya")
+    path = questions(
+        tmp_path,
+        {"text": "hang up"},
+        {"text": "say nothing"},
+        {"text": "Where is it?", "customer": "nobody"},
+        {"text": "half of a character: \ud83d"},
+        {"text": "answer"},
+    )
+    with Unreliable() as server:
+        results = ask_file(path, server.url)
+    errors = [result["error"] for result in results]
+    assert errors == ["connection", "timeout", "unknown_customer", "busy", "busy"]
+    assert results[3]["asked"].endswith("\ud83d")
+    assert (results[1]["asked"], results[1]["text"], results[1]["tokens"]) == ("say nothing", "", 0)
+
+
+def test_where_nobody_answers_at_all_the_command_fails(tmp_path: Path) -> None:
+    a_customer("maya")
+    with pytest.raises(CommandError, match="Is it running"):
+        ask_file(questions(tmp_path, {"text": "a"}, {"text": "b"}), "http://127.0.0.1:9")
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    ["{", "[]", '"text"', "{}", '{"text": 3}', '{"text": "a", "customer": ["maya"]}', "[" * 9999],
+)
+def test_a_file_with_a_mistake_is_refused_before_anything_is_asked(
+    tmp_path: Path, wrong: str
+) -> None:
+    a_customer("maya")
+    with Unreliable() as server:
+        with pytest.raises(CommandError, match="line 2: "):
+            ask_file(questions(tmp_path, {"text": "a"}, wrong), server.url)
+        assert server.asked == []
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    a_customer("maya")
+    path = tmp_path / "questions.jsonl"
+    path.write_bytes(b'{"text": "\xff"}')
+    with pytest.raises(CommandError, match="it is not UTF-8"):
+        ask_file(path, "http://127.0.0.1:9")
 
 
 def test_what_ask_prints(site: str, tmp_path: Path) -> None:
