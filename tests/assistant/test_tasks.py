@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.db import connection
@@ -53,6 +54,16 @@ def test_old_claims_are_forgotten() -> None:
     assert set(PeriodicRun.objects.values_list("task", flat=True)) == {"new", "forget_runs"}
 
 
-def test_the_sweep_waits_for_redis_instead_of_failing(settings: object) -> None:
-    # No Redis runs in this test.
-    assert sweep_answers() in (0, None)
+def test_the_sweep_waits_for_redis_instead_of_failing(
+    settings: Any, clean_redis: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    there = settings.INFERENCE_REDIS_URL
+    settings.INFERENCE_REDIS_URL = "redis://127.0.0.1:1"
+    assert sweep_answers() == 0
+    assert "the sweep waits for Redis" in caplog.text
+    # With Redis back the next slot's sweep has nothing to wait for.
+    caplog.clear()
+    settings.INFERENCE_REDIS_URL = there
+    PeriodicRun.objects.all().delete()
+    assert sweep_answers() == 0
+    assert caplog.text == ""
