@@ -16,7 +16,7 @@ _SHAPES = {
     Message.Status.GUARDED: "▲",
     Message.Status.FAILED: "✕",
 }
-_TONES = {
+TONES = {
     Message.Status.QUEUED: "info",
     Message.Status.STREAMING: "info",
     Message.Status.COMPLETE: "success",
@@ -47,7 +47,7 @@ class Line:
 
     @property
     def tone(self) -> str:
-        return _TONES[Message.Status(self.message.status)]
+        return TONES[Message.Status(self.message.status)]
 
     @property
     def told(self) -> bool:

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import admin
 from django.core.paginator import Paginator
 from django.db.models import Count, Exists, OuterRef, QuerySet, Subquery
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.text import Truncator
@@ -16,15 +16,25 @@ from unfold.decorators import display
 from assistant import transcripts
 from assistant.models import UNFINISHED, Conversation, Message
 from inference.models import Generation
-from orders.admin import Badge, CustomerAdmin, OrderAdmin, ReadOnlyMixin, page_of
+from orders.admin import (
+    Badge,
+    CustomerAdmin,
+    Looks,
+    OrderAdmin,
+    ReadOnlyMixin,
+    ReadOnlyPage,
+    page_of,
+)
 
 MESSAGES_A_PAGE = 100
-HOLDER_SHAPES = {
-    Conversation.Holder.ASSISTANT: "●",
-    Conversation.Holder.WAITING: "▲",
-    Conversation.Holder.AGENT: "◆",
-    Conversation.Holder.CLOSED: "✓",
-}
+HOLDERS = Looks(
+    {
+        Conversation.Holder.ASSISTANT: ("●", "plain"),
+        Conversation.Holder.WAITING: ("▲", "warning"),
+        Conversation.Holder.AGENT: ("◆", "info"),
+        Conversation.Holder.CLOSED: ("✓", "success"),
+    }
+)
 
 
 class TroubleFilter(admin.SimpleListFilter):
@@ -54,7 +64,7 @@ class TroubleFilter(admin.SimpleListFilter):
 
 
 @admin.register(Conversation)
-class ConversationAdmin(ReadOnlyMixin, ModelAdmin):
+class ConversationAdmin(ReadOnlyPage):
     list_display = (
         "short_id",
         "customer_link",
@@ -84,18 +94,8 @@ class ConversationAdmin(ReadOnlyMixin, ModelAdmin):
             ),
         )
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        conversation = self.get_object(request, object_id)
-        if conversation is not None and self.has_view_permission(request, conversation):
-            extra_context = {**(extra_context or {}), **_transcript(request, conversation)}
-        response: HttpResponse = super().change_view(request, object_id, form_url, extra_context)
-        return response
+    def page_context(self, request: HttpRequest, row: Conversation) -> dict[str, Any]:
+        return _transcript(request, row)
 
     @display(description="Conversation", ordering="pk")
     def short_id(self, conversation: Conversation) -> str:
@@ -109,19 +109,9 @@ class ConversationAdmin(ReadOnlyMixin, ModelAdmin):
     def order_link(self, conversation: Conversation) -> str:
         return page_of(conversation.order)
 
-    @display(
-        description="Held by",
-        ordering="holder",
-        label={
-            Conversation.Holder.ASSISTANT: "plain",
-            Conversation.Holder.WAITING: "warning",
-            Conversation.Holder.AGENT: "info",
-            Conversation.Holder.CLOSED: "success",
-        },
-    )
+    @display(description="Held by", ordering="holder", label=HOLDERS.tones)
     def holder_badge(self, conversation: Conversation) -> Badge:
-        holder = Conversation.Holder(conversation.holder)
-        return holder.value, f"{HOLDER_SHAPES[holder]} {holder.label}"
+        return HOLDERS.badge(Conversation.Holder(conversation.holder))
 
     @display(description="Last words")
     def last_words(self, conversation: Any) -> str:
@@ -144,8 +134,7 @@ def _transcript(request: HttpRequest, conversation: Conversation) -> dict[str, A
     page = pages.get_page(wanted)
     return {
         "conversation": conversation,
-        "holder": f"{HOLDER_SHAPES[Conversation.Holder(conversation.holder)]} "
-        f"{conversation.get_holder_display()}",
+        "holder": HOLDERS.text(Conversation.Holder(conversation.holder)),
         "customer": page_of(conversation.customer),
         "order": page_of(conversation.order),
         "page": page,
@@ -199,18 +188,7 @@ class MessageAdmin(ReadOnlyMixin, ModelAdmin):
     def words(self, message: Message) -> str:
         return Truncator(message.text).chars(80) or "(no words yet)"
 
-    @display(
-        description="Status",
-        ordering="status",
-        label={
-            Message.Status.COMPLETE: "success",
-            Message.Status.GUARDED: "warning",
-            Message.Status.FAILED: "danger",
-            Message.Status.QUEUED: "info",
-            Message.Status.STREAMING: "info",
-            Message.Status.STOPPED: "info",
-        },
-    )
+    @display(description="Status", ordering="status", label=transcripts.TONES)
     def status_badge(self, message: Message) -> Badge:
         return message.status, transcripts.status_text(message)
 

@@ -18,7 +18,7 @@ from assistant.errors import PromptPartTooLong
 from assistant.models import Policy, PromptExample, PromptVersion, SystemText
 from assistant.prompt_forms import PromptListFormSet, PromptPartForm
 from inference.errors import InferenceError
-from orders.admin import ReadOnlyMixin
+from orders.admin import ReadOnlyPage
 
 
 class PromptPartAdmin(ModelAdmin):
@@ -187,7 +187,7 @@ class PromptExampleAdmin(OrderedPartAdmin):
 
 
 @admin.register(PromptVersion)
-class PromptVersionAdmin(ReadOnlyMixin, ModelAdmin):
+class PromptVersionAdmin(ReadOnlyPage):
     list_display = ("short_hash", "in_force", "tokens", "current_since", "created_at", "runs")
     search_fields = ("^hash", "system")
     search_help_text = "Hash, or words of the system text"
@@ -199,24 +199,13 @@ class PromptVersionAdmin(ReadOnlyMixin, ModelAdmin):
         newest = PromptVersion.objects.order_by("-current_since", "-pk").values("pk")[:1]
         return rows.annotate(current=Subquery(newest))
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        version = self.get_object(request, object_id)
-        if version is not None and self.has_view_permission(request, version):
-            extra_context = {
-                **(extra_context or {}),
-                "version": version,
-                "in_force": self.in_force(version) is not None,
-                "runs": self.runs(version),
-                "title": f"Prompt {version}",
-            }
-        response: HttpResponse = super().change_view(request, object_id, form_url, extra_context)
-        return response
+    def page_context(self, request: HttpRequest, row: PromptVersion) -> dict[str, Any]:
+        return {
+            "version": row,
+            "in_force": self.in_force(row) is not None,
+            "runs": self.runs(row),
+            "title": f"Prompt {row}",
+        }
 
     @display(description="Prompt", ordering="hash")
     def short_hash(self, version: PromptVersion) -> str:
