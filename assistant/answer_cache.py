@@ -223,19 +223,22 @@ class AnswerCache:
 
 
 def keys(category: str, intent: str, facts: OrderFacts | None, language: str) -> Iterator[Key]:
-    """Where an answer may stand, the most exact first.
-
-    What is asked weighs more than the order's state: an answer for the sub-intent in any state goes
-    before one for the whole category in exactly this state.
-    """
+    """Where an answer about this order may stand, the most exact first."""
     if facts is None:
-        places = [(NO_ORDER, ANY), (ANY, ANY)]
-    else:
-        status, delivery = facts.status, facts.delivery_state
-        places = [(status, delivery), (status, ANY), (ANY, delivery), (ANY, ANY)]
+        return keys_at(category, intent, NO_ORDER, ANY, language)
+    return keys_at(category, intent, facts.status, facts.delivery_state, language)
+
+
+def keys_at(category: str, intent: str, status: str, delivery: str, language: str) -> Iterator[Key]:
+    """What is asked weighs more than the order's state: an answer for the sub-intent in any state
+    goes before one for the whole category in exactly this state.
+    """
+    places = dict.fromkeys(
+        ((status, delivery), (status, ANY), *(() if status == NO_ORDER else ((ANY, delivery),)))
+    )
     for of in dict.fromkeys((intent, "")):
-        for status, delivery in places:
-            yield category, of, status, delivery, language
+        for place in (*places, (ANY, ANY)):
+            yield category, of, *place, language
 
 
 def load(version: tuple[int, UUID]) -> Snapshot:

@@ -1,5 +1,6 @@
 """An answer's template: text with `{{ placeholders }}` and nothing else. Pure."""
 
+import difflib
 import re
 import unicodedata
 from collections.abc import Iterable
@@ -97,7 +98,6 @@ def _form(text: str) -> Iterable[str]:
         yield f"The answer has {len(text):,} characters; {MAX_CHARS:,} is the most."
     if any(unicodedata.category(char) in ("Cc", "Cs", "Co") and char != "\n" for char in text):
         yield "The answer contains control characters."
-    known = [tag for tag in _TAG.finditer(text) if tag[1] in placeholders.BY_NAME]
     for tag in dict.fromkeys(tag[1] for tag in _TAG.finditer(text)):
         if tag not in placeholders.BY_NAME:
             yield f"There is no placeholder “{tag}”{_did_you_mean(tag)}."
@@ -108,13 +108,9 @@ def _form(text: str) -> Iterable[str]:
         yield "A curly bracket stands alone; a placeholder is written {{ eta_time }}."
     if _HTML.search(rest):
         yield "HTML is not possible: answers are plain text."
-    if not _TAG.sub("", text).strip() and not known and text:
-        yield "The answer has no words."
 
 
 def _did_you_mean(name: str) -> str:
-    import difflib
-
     close = difflib.get_close_matches(name, placeholders.BY_NAME, n=1)
     return f"; did you mean “{close[0]}”?" if close else ""
 

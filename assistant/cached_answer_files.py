@@ -31,7 +31,8 @@ COLUMNS = (
     "valid_until",
     "text",
 )
-MAX_BYTES = 2_000_000
+#: Small enough to travel through a page as base64, under Django's limit for a form.
+MAX_BYTES = 1_500_000
 MAX_ROWS = 2_000
 _NEEDED = ("category", "text")
 #: What a spreadsheet would run as a formula is written with an apostrophe before it.
@@ -156,7 +157,7 @@ def _run(data: bytes, *, author: Author, keep: bool) -> Outcome:
 def _rows(data: bytes, errors: list[LineError]) -> Iterator[tuple[int, dict[str, str]]]:
     """The file's rows, each with the line on which it begins."""
     if len(data) > MAX_BYTES:
-        raise CachedAnswerError(f"The file has more than {MAX_BYTES // 1_000_000} MB.")
+        raise CachedAnswerError(f"The file has more than {MAX_BYTES / 1_000_000} MB.")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -5,7 +5,8 @@ from typing import Any
 from django.http import HttpRequest
 from django.urls import reverse
 
-_ROOMS: dict[str, tuple[tuple[str, str, str], ...]] = {
+#: Title, icon, model, and the name of one of its pages where that is not the list.
+_ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "Conversations": (
         ("Conversations", "forum", "assistant.conversation"),
         ("Messages", "chat_bubble", "assistant.message"),
@@ -22,6 +23,11 @@ _ROOMS: dict[str, tuple[tuple[str, str, str], ...]] = {
         ("Policies", "gavel", "assistant.policy"),
         ("Example exchanges", "question_answer", "assistant.promptexample"),
         ("Prompt versions", "history", "assistant.promptversion"),
+    ),
+    "Answers": (
+        ("Matrix", "grid_on", "assistant.cachedanswer", "matrix"),
+        ("Cached answers", "quickreply", "assistant.cachedanswer"),
+        ("Try a question", "science", "assistant.cachedanswer", "test"),
     ),
     "Understanding": (
         ("Categories", "category", "assistant.category"),
@@ -52,8 +58,8 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     return rooms
 
 
-def _item(title: str, icon: str, model: str) -> dict[str, Any]:
-    url = reverse(f"admin:{model.replace('.', '_')}_changelist")
+def _item(title: str, icon: str, model: str, page: str = "changelist") -> dict[str, Any]:
+    url = reverse(f"admin:{model.replace('.', '_')}_{page}")
     return {"title": title, "icon": icon, "link": url}
 
 

@@ -5,7 +5,8 @@ from typing import Any
 from django.contrib.auth.models import Group, Permission
 from django.db.models import Q
 
-#: May edit the prompt's parts and the examples, and read conversations, orders and engine runs.
+#: May edit the prompt's parts, the examples and the cached answers, which they also publish, and
+#: read conversations, orders and engine runs.
 STAFF_EDITORS = "Staff editors"
 
 _EDITED = (
@@ -15,9 +16,10 @@ _EDITED = (
     "category",
     "intent",
     "examplequestion",
+    "cachedanswer",
 )
 _READ = {
-    "assistant": ("conversation", "message", "promptversion", *_EDITED),
+    "assistant": ("conversation", "message", "promptversion", "cachedanswerversion", *_EDITED),
     "orders": ("order", "orderitem", "orderevent", "customer", "restaurant", "rider"),
     "inference": ("generation",),
 }
@@ -32,5 +34,6 @@ def install(**kwargs: Any) -> None:
             if model in _EDITED:
                 codenames += [f"{act}_{model}" for act in ("add", "change", "delete")]
             wanted |= Q(content_type__app_label=app, codename__in=codenames)
+    wanted |= Q(content_type__app_label="assistant", codename="publish_answer")
     group, _ = Group.objects.get_or_create(name=STAFF_EDITORS)
     group.permissions.add(*Permission.objects.filter(wanted))

@@ -28,12 +28,12 @@ class Reader:
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self._lines: queue.Queue[str] = queue.Queue()
-        assert process.stdout is not None
-        threading.Thread(
-            target=lambda out: [self._lines.put(line.strip()) for line in out],
-            args=(process.stdout,),
-            daemon=True,
-        ).start()
+        self._output = process.stdout
+        threading.Thread(target=self._read, daemon=True).start()
+
+    def _read(self) -> None:
+        for line in self._output or ():
+            self._lines.put(line.strip())
 
     def next(self, timeout: float) -> str:
         return self._lines.get(timeout=timeout)

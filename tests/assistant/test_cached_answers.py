@@ -141,7 +141,7 @@ def test_the_database_refuses_two_live_answers_for_one_key(
     rain: Category, with_intent: bool
 ) -> None:
     intent = Intent.objects.create(category=rain, slug="hail", title="Hail")
-    more = {"intent": intent} if with_intent else {}
+    more: dict[str, Any] = {"intent": intent} if with_intent else {}
     first, second = draft(rain, **more), draft(rain, **more)
     cached_answers.publish(first, author=None)
     with pytest.raises(KeyTaken, match=f"answer {first.pk} is live already"):
@@ -323,7 +323,7 @@ def test_bad_rows_are_named_with_their_lines_and_nothing_is_imported(rain: Categ
         (b"category,text,text\n", "twice"),
         (b"category,text\nrain,a\0b\n", "NUL"),
         (b'category,text\nrain,"open\n', "no CSV"),
-        (b"category,text\n" + b"x" * 2_000_001, "more than 2 MB"),
+        (b"category,text\n" + b"x" * 1_500_001, "more than 1.5 MB"),
         (b"category,text\n" + b"rain,x\n" * 2001, "more than 2,000 rows"),
     ],
 )
