@@ -51,6 +51,14 @@ class Cell:
     def shape(self) -> str:
         return SHAPES[self.state]
 
+    @property
+    def hits_short(self) -> str:
+        """In at most four characters, such as 940, 9.4k or 51k."""
+        if self.hits < 1000:
+            return str(self.hits)
+        thousands = self.hits / 1000
+        return f"{thousands:.1f}k" if thousands < 9.95 else f"{thousands:.0f}k"
+
 
 @dataclass(slots=True)
 class Row:
@@ -59,15 +67,13 @@ class Row:
     #: Why nothing of it is given from the cache; empty where it may be.
     unused: str
     cells: list[Cell] = field(default_factory=list)
+    #: Live answers of its own, those for several states once.
+    own: int = 0
     hits: int = 0
 
     @property
     def title(self) -> str:
         return self.intent.title if self.intent else self.category.title
-
-    @property
-    def empty(self) -> bool:
-        return all(cell.answer_id is None for cell in self.cells)
 
 
 @dataclass(slots=True)
@@ -123,7 +129,8 @@ def matrix(language: str = "en", now: datetime | None = None) -> Matrix:
             for column in found.columns:
                 keys = list(keys_at(*slugs, column.status, column.delivery, language))
                 row.cells.append(_cell(column, keys, live, drafts, hits, now))
-            row.hits = sum(hits.get(a.pk, 0) for key, a in live.items() if key[:2] == slugs)
+            own = [answer.pk for key, answer in live.items() if key[:2] == slugs]
+            row.own, row.hits = len(own), sum(hits.get(pk, 0) for pk in own)
             found.rows.append(row)
     found.live = len(live)
     found.stale = sum(bool(staleness(answer, now)) for answer in live.values())

@@ -22,9 +22,8 @@ def announce() -> None:
         ) as redis:
             redis.publish(CHANNEL, b"changed")
     except (RedisError, OSError) as error:
-        logger.warning(
-            "changed answers could not be announced, they show within a second: %s", error
-        )
+        # Nothing is lost by it, and the set-up installs answers before there is a Redis.
+        logger.debug("changed answers could not be announced, they show within a second: %s", error)
 
 
 class Bell:

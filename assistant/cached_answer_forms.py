@@ -50,6 +50,11 @@ class CachedAnswerForm(forms.ModelForm):  # type: ignore[type-arg]
             field.queryset = intents
             field.label_from_instance = lambda row: f"{row.category.title} / {row.title}"
             field.empty_label = "The whole category"
+        for name in ("category", "intent"):
+            if name in self.fields:
+                widget: Any = self.fields[name].widget
+                widget.can_add_related = widget.can_change_related = False
+                widget.can_delete_related = widget.can_view_related = False
         if self.instance.pk:
             newest = cached_answers.newest_version(self.instance)
             self.initial.setdefault("template", newest.template if newest else "")

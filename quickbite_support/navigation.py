@@ -52,15 +52,28 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
         }
     ]
     for title, entries in _ROOMS.items():
-        items = [_item(*entry) for entry in entries if _may_see(request, entry[2])]
+        items = [_item(request, *entry) for entry in entries if _may_see(request, entry[2])]
         if items:
             rooms.append({"title": title, "separator": True, "items": items})
     return rooms
 
 
-def _item(title: str, icon: str, model: str, page: str = "changelist") -> dict[str, Any]:
-    url = reverse(f"admin:{model.replace('.', '_')}_{page}")
-    return {"title": title, "icon": icon, "link": url}
+def _item(
+    request: HttpRequest, title: str, icon: str, model: str, page: str = "changelist"
+) -> dict[str, Any]:
+    name = model.replace(".", "_")
+    url = reverse(f"admin:{name}_{page}")
+    item = {"title": title, "icon": icon, "link": url}
+    others = {
+        reverse(f"admin:{name}_{entry[3]}")
+        for entries in _ROOMS.values()
+        for entry in entries
+        if entry[2] == model and len(entry) > 3
+    }
+    if page != "changelist":
+        return {**item, "active": request.path == url}
+    # A page with an entry of its own is not the list's as well.
+    return {**item, "active": False} if request.path in others else item
 
 
 def _may_see(request: HttpRequest, model: str) -> bool:

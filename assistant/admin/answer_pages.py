@@ -103,7 +103,8 @@ class AnswerPages:
         if not self.has_view_permission(request, answer):
             raise PermissionDenied
         versions = list(answer.versions.select_related("author").order_by("-number"))
-        older = [*(version.template for version in versions[1:]), ""]
+        # The first one changed nothing.
+        older = [version.template for version in (*versions[1:], *versions[-1:])]
         lines = [
             (version, word_diff.diff(old, version.template))
             for version, old in zip(versions, older, strict=True)

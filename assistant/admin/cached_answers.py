@@ -4,7 +4,8 @@ from datetime import timedelta
 from typing import Any
 
 from django.contrib import admin, messages
-from django.db.models import OuterRef, QuerySet, Subquery, Sum
+from django.db.models import DateTimeField, OuterRef, QuerySet, Subquery, Sum
+from django.forms import SplitDateTimeField
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
@@ -12,6 +13,7 @@ from django.utils.html import format_html
 from django.utils.text import Truncator
 from unfold.admin import ModelAdmin
 from unfold.decorators import display
+from unfold.widgets import UnfoldAdminSplitDateTimeVerticalWidget
 
 from assistant import answer_matrix, answer_previews, cached_answers
 from assistant.admin.answer_pages import AnswerPages
@@ -48,8 +50,15 @@ class CachedAnswerAdmin(AnswerPages, ModelAdmin):
     list_filter = ("state", "category", "order_status", "delivery_state", "language")
     list_select_related = ("category", "intent", "current")
     list_per_page = 100
+    show_full_result_count = False
     search_fields = ("versions__template", "category__title", "category__slug", "intent__title")
     search_help_text = "Words of an answer or of its category"
+    formfield_overrides = {
+        DateTimeField: {
+            "form_class": SplitDateTimeField,
+            "widget": UnfoldAdminSplitDateTimeVerticalWidget,
+        }
+    }
     actions = ("publish_chosen", "retire_chosen")
     fieldsets = (
         (None, {"fields": ("template", "seen")}),
@@ -57,9 +66,12 @@ class CachedAnswerAdmin(AnswerPages, ModelAdmin):
             "Given for",
             {
                 "fields": (
-                    ("category", "intent"),
-                    ("order_status", "delivery_state"),
-                    ("language", "valid_until"),
+                    "category",
+                    "intent",
+                    "order_status",
+                    "delivery_state",
+                    "valid_until",
+                    "language",
                 )
             },
         ),

@@ -349,3 +349,7 @@ def test_a_difference_keeps_placeholders_whole() -> None:
     pieces = word_diff.diff("At {{ eta_time }}.", "At {{ placed_time }}!")
     assert [text for kind, text in pieces if kind != "old"] == ["At ", "{{ placed_time }}!"]
     assert word_diff.diff("same", "same") == [("same", "same")]
+    # Blanks between two changes belong to them.
+    assert word_diff.diff("is bringing it to you", "is on the way to you") == [
+        ("same", "is "), ("old", "bringing it"), ("new", "on the way"), ("same", " to you"),
+    ]  # fmt: skip
