@@ -90,10 +90,9 @@ def tokenizer() -> ChatTokenizer:
     return load_tokenizer(resolve(conf().model))
 
 
-def warm_up() -> None:
-    """Load the tokenizer and the prompt in force, so that the first question finds them."""
-    tokenizer()
-    _prefix_of(current_version().hash)
+def prefix_ids() -> list[int]:
+    """What every prompt begins with now; loads tokenizer and prompt where they are not yet."""
+    return tokenizer().render(_prefix_of(current_version().hash).messages(), answer=False)
 
 
 # ---- the prefix ------------------------------------------------------------------------------

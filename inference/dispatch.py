@@ -6,6 +6,7 @@ opens a ``JobStore`` of its own with ``async with``.
 
 import asyncio
 import weakref
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from inference.conf import conf
@@ -52,6 +53,11 @@ async def hosts() -> list[HostState]:
     """Living hosts of the current model or still starting."""
     model = current_model()
     return [h for h in await store().living_hosts() if h.model in (model, "")]
+
+
+async def announce_prefix(ids: Sequence[int]) -> None:
+    """Tell the hosts what every prompt begins with, so that they keep it warm."""
+    await store().set_prefix(current_model(), ids)
 
 
 def record_generation(answer_id: str, end: Terminal, *, model: str, prompt_hash: str) -> Generation:

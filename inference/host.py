@@ -16,16 +16,19 @@ from uuid import uuid4
 from redis.exceptions import RedisError
 
 from inference.attempt import run_attempt
-from inference.engines.base import Engine, Request
+from inference.engines.base import Engine
 from inference.errors import EngineDead, InferenceError, LeaseLost
-from inference.messages import Lease, Outcome, Sampling
+from inference.messages import Lease, Outcome
 from inference.model_store import fingerprint
 from inference.store import HostState, JobStore, Partition
+from inference.warming import Warmer
 
 logger = logging.getLogger(__name__)
 
 _BEAT_S = 0.5
 _CHECK_S = 1.0
+#: Seconds between two looks for a new prefix.
+_WARM_S = 2.0
 #: A first request may compile kernels; an engine that needs longer is stuck.
 _WARM_UP_S = 180.0
 #: Above this share of the KV cache a host with running answers takes no more: a full cache makes
@@ -61,6 +64,7 @@ class EngineHost:
         self._beaten_tokens = 0
         self._tokens_per_s = 0.0
         self._complained = 0.0
+        self._warmer = Warmer(engine, store, self.incarnation)
 
     def drain(self) -> None:
         """Stop claiming; finish what can be finished in ``drain_s``, give back the rest."""
@@ -103,9 +107,19 @@ class EngineHost:
         self.model = fingerprint(self.engine.tokenizer.folder)
         try:
             async with asyncio.timeout(_WARM_UP_S):
-                await self._warm_up()
+                await self._warmer.first_words()
+                await self._try_to_warm_prefix()
         except TimeoutError:
             raise EngineDead(f"the engine gave no token in {_WARM_UP_S:.0f} s") from None
+
+    async def _try_to_warm_prefix(self) -> None:
+        try:
+            await self._warm_prefix()
+        except (RedisError, OSError) as error:
+            self._complain(error)  # it comes later
+
+    async def _warm_prefix(self) -> None:
+        await self._warmer.step(self.model)
 
     async def _serve(self) -> None:
         check_s = min(_CHECK_S, self.conf.stall_s / 4)
@@ -113,6 +127,7 @@ class EngineHost:
             asyncio.create_task(self._listen(), name="doorbell"),
             asyncio.create_task(self._forever(self._renew, self.conf.lease_s / 4), name="renew"),
             asyncio.create_task(self._forever(self._check, check_s), name="check"),
+            asyncio.create_task(self._forever(self._warm_prefix, _WARM_S), name="prefix"),
         ]
         claims = asyncio.create_task(self._claim_until_drained(), name="claims")
         dying = asyncio.create_task(self._dying.wait())
@@ -373,15 +388,3 @@ class EngineHost:
                 await self.store.forget_host(self.name)
         except (RedisError, OSError) as error:  # TimeoutError is an OSError
             logger.info("Redis is away: %s", error)
-
-    async def _warm_up(self) -> None:
-        """Run one short prompt: the first customer does not pay for lazy start-up."""
-        prompt = tuple(self.engine.tokenizer.encode("Hello, is anybody there?"))
-        request = Request(
-            id=f"warm-up-{self.incarnation}",
-            prompt_ids=prompt,
-            generated=(),
-            sampling=Sampling(max_tokens=4),
-        )
-        async for _ in self.engine.generate(request):
-            pass

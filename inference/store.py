@@ -98,6 +98,7 @@ class JobStore:
 
     BEATS = "qb:{hosts}:beats"
     STATES = "qb:{hosts}:states"
+    PREFIX = "qb:prefix:"
 
     def __init__(self, config: Conf | None = None) -> None:
         self.conf = config or conf()
@@ -220,11 +221,20 @@ class JobStore:
         states = await self._run("living", [self.BEATS, self.STATES], [silence_us])
         return [msgspec.json.decode(state, type=HostState) for state in states if state]
 
+    async def set_prefix(self, model: str, ids: Sequence[int]) -> None:
+        """What every prompt of this model begins with, for hosts to keep warm."""
+        await self.call(self.redis.set(f"{self.PREFIX}{model}", pack_ids(ids)))
+
     # ---- what hosts call --------------------------------------------------------------------
 
     async def beat(self, state: HostState) -> None:
         args = [state.host, msgspec.json.encode(state), _FORGET_HOST_S * _US]
         await self._run("beat", [self.BEATS, self.STATES], args)
+
+    async def prefix(self, model: str) -> bytes:
+        """The packed ids that ``set_prefix`` left, empty if none."""
+        found: bytes | None = await self.call(self.redis.get(f"{self.PREFIX}{model}"))
+        return found or b""
 
     async def forget_host(self, host: str) -> None:
         await self.call(self.redis.zrem(self.BEATS, host))

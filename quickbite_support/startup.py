@@ -1,4 +1,4 @@
-"""What a web server does before its first answer: load the tokenizer, touch its services.
+"""What a web server does beside answering: load the tokenizer, keep the hosts' prefix cache warm.
 
 Daphne has no lifespan events, so the work starts with the first scope, which a load balancer's
 probe brings soon enough.
@@ -11,6 +11,7 @@ from typing import Any
 
 from assistant import prompts
 from assistant.db import in_db
+from inference import dispatch
 
 logger = logging.getLogger(__name__)
 
@@ -18,6 +19,8 @@ ASGIApplication = Callable[[Any, Any, Any], Awaitable[None]]
 
 #: Longest pause, in seconds, before failed start-up work is tried again.
 _PAUSE_S = 30.0
+#: Seconds between two looks at the prompt in force.
+_LOOK_S = 10.0
 
 
 class Startup:
@@ -32,24 +35,34 @@ class WithStartup:
 
     def __init__(self, application: ASGIApplication) -> None:
         self._application = application
-        self._started: asyncio.Task[None] | None = None
+        self.started: asyncio.Task[None] | None = None
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if self._started is None:
-            self._started = asyncio.create_task(_start(), name="startup")
+        if self.started is None:
+            self.started = asyncio.create_task(_start(), name="startup")
         await self._application(scope, receive, send)
 
 
 async def _start() -> None:
     pause = 1.0
-    while not Startup.done:
+    while True:
         try:
-            await in_db(prompts.warm_up)()
-            Startup.done = True
+            await _keep_prefix_warm()
         except Exception as error:
             # What is missing may come; readyz says what it is, and questions find it themselves.
             logger.warning("start-up work failed, again in %.0f s: %s", pause, error)
             Startup.tried = True
             await asyncio.sleep(pause)
             pause = min(pause * 2, _PAUSE_S)
-    Startup.tried = True
+
+
+async def _keep_prefix_warm() -> None:
+    """Tell the hosts what every prompt begins with, now and whenever staff have changed it."""
+    announced: list[int] = []
+    while True:
+        ids = await in_db(prompts.prefix_ids)()
+        Startup.tried = Startup.done = True
+        if ids != announced:
+            await dispatch.announce_prefix(ids)
+            announced = ids
+        await asyncio.sleep(_LOOK_S)
