@@ -10,6 +10,7 @@ second, and a lost database or Redis nothing: the answers in memory go on. A pro
 thread, a command or a worker, compares versions as it reads.
 """
 
+import atexit
 import logging
 import threading
 import time
@@ -179,8 +180,15 @@ class AnswerCache:
             self._loading.release()
 
     def start(self) -> None:
-        """Load the answers and keep them up to date from a thread; again changes nothing."""
+        """Load the answers and keep them up to date from a thread; again changes nothing.
+
+        Without seconds between two looks there is no thread: every reading looks.
+        """
+        if settings.ANSWER_CACHE_CHECK_S <= 0:
+            return
         if self._thread is None or not self._thread.is_alive():
+            if self._thread is None:
+                atexit.register(self.stop)
             self._stop = threading.Event()
             self._thread = threading.Thread(target=self._run, name="answer-cache", daemon=True)
             self._thread.start()

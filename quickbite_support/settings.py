@@ -123,7 +123,8 @@ try:
     ASSISTANT_HISTORY_PAGE = env.int("ASSISTANT_HISTORY_PAGE", default=50)
     #: Seconds between two sweeps for answers that nobody dispatched or finalised.
     ASSISTANT_SWEEP_S = env.float("ASSISTANT_SWEEP_S", default=2.0)
-    #: Seconds between two looks for changed answers, should the message about them be lost.
+    #: Seconds between two looks for changed answers, should the message about them be lost; 0
+    #: looks at every reading instead.
     ANSWER_CACHE_CHECK_S = env.float("ANSWER_CACHE_CHECK_S", default=0.5)
     #: Seconds between two writes of how often each answer was given.
     ANSWER_CACHE_HITS_S = env.float("ANSWER_CACHE_HITS_S", default=5.0)

@@ -1,4 +1,5 @@
-"""What a web server does beside answering: load the tokenizer, keep the hosts' prefix cache warm.
+"""What a web server does beside answering: load the tokenizer, keep the cached answers up to
+date and the hosts' prefix cache warm.
 
 Daphne has no lifespan events, so the work starts with the first scope, which a load balancer's
 probe brings soon enough.
@@ -9,7 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from assistant import prompts
+from assistant import answer_cache, prompts
 from assistant.db import in_db
 from inference import dispatch
 
@@ -44,6 +45,7 @@ class WithStartup:
 
 
 async def _start() -> None:
+    answer_cache.start()
     pause = 1.0
     while True:
         try:

@@ -25,6 +25,8 @@ os.environ.update(
     QUICKBITE_MODEL="simulated",
     DEBUG="true",
     INFERENCE_LEASE_S="1.0",
+    # No thread that reads the database between two tests.
+    ANSWER_CACHE_CHECK_S="0",
     DATABASE_URL=os.environ.get("TEST_DATABASE_URL", f"sqlite:///{VAR / 'db.sqlite3'}"),
 )
 for name in ("INFERENCE_REDIS_URL", "CHANNEL_REDIS_URLS", "CACHE_REDIS_URL", "CELERY_BROKER_URL"):

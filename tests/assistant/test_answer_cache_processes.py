@@ -60,7 +60,12 @@ def reader(**environment: str) -> Iterator[Reader]:
     process = subprocess.Popen(
         [sys.executable, "-m", "tests.assistant.answer_reader", SLUG],
         cwd=ROOT,
-        env={**os.environ, "DATABASE_URL": database_url(), **environment},
+        env={
+            **os.environ,
+            "DATABASE_URL": database_url(),
+            "ANSWER_CACHE_CHECK_S": "0.5",
+            **environment,
+        },
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
