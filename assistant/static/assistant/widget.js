@@ -5,6 +5,68 @@
 "use strict";
 if (customElements.get("quickbite-chat")) return;
 
+// ---- addresses.js ----
+
+// Where the chat's socket and the sign-in are; `chat` is the element, whose attributes may say.
+
+function socketUrl(chat) {
+  const url = new URL(chat.getAttribute("endpoint") ?? "/ws/chat/", location.href);
+  url.protocol = url.protocol.replace("http", "ws");
+  return url.href;
+}
+
+function loginUrl(chat) {
+  const url = new URL(chat.getAttribute("login-url") ?? "/accounts/login/", location.href);
+  url.searchParams.set("next", location.pathname + location.search);
+  return url.href;
+}
+
+// ---- gaps.js ----
+
+// What went past us is asked for: soon, but not twice.
+
+const AGAIN_MS = 2_000; // a request that has not been answered for so long may be made again
+const GATHER_MS = 150;
+
+class Gaps {
+  constructor(said, line) {
+    this.said = said;
+    this.line = line;
+    this.resumed = new Map(); // message id → when its missing text was asked for
+    this.timer = 0;
+  }
+
+  clear() {
+    this.resumed.clear();
+  }
+
+  closed(message) {
+    this.resumed.delete(message);
+  }
+
+  asked(message) {
+    return this.resumed.has(message);
+  }
+
+  /** Something is missing in the text: from where it ends, once until that has been answered. */
+  resume(message) {
+    const row = this.said.rows.get(message);
+    if (!row) return this.catchUp();
+    const now = performance.now();
+    if (now - (this.resumed.get(message) ?? -Infinity) < AGAIN_MS) return;
+    this.resumed.set(message, now);
+    this.line.send({ type: "resume", message, offset: row.end });
+  }
+
+  /** A change went past us: ask for what is newer than what we have. */
+  catchUp() {
+    this.timer ||= setTimeout(() => {
+      this.timer = 0;
+      this.line.send({ type: "sync", revision: this.said.revision });
+    }, GATHER_MS);
+  }
+}
+
 // ---- line.js ----
 
 // The connection: one socket after another, for as long as somebody needs one.
@@ -1172,7 +1234,7 @@ class QuickbiteChat extends HTMLElement {
     dress(root);
     this._said = new Transcript();
     this._line = new Line({
-      url: () => this._url(),
+      url: () => socketUrl(this),
       hello: () => this._hello(),
       beat: () => ({ type: "sync", revision: this._said.revision }),
       waiting: () => this._engine != null && this._engine.state !== "ready",
@@ -1191,13 +1253,14 @@ class QuickbiteChat extends HTMLElement {
       choose: (choice) => this._choose(choice),
       older: () => this._older(),
       typed: (text) => this._typed(text),
-      loginUrl: () => this._loginUrl(),
+      loginUrl: () => loginUrl(this),
     });
+    this._gaps = new Gaps(this._said, this._line);
     this._outbox = new Outbox(this._said, this._panel);
     Object.assign(this, {
       _engine: null, _order: null, _customer: "", _max: 2000, _loaded: false, _notice: null,
-      _unread: 0, _wanted: null, _queued: null, _stopWish: false, _retrying: null, _resumes: new Map(),
-      _catching: 0, _frameAsked: 0, _ticking: 0,
+      _unread: 0, _wanted: null, _queued: null, _stopWish: false, _retrying: null,
+      _frameAsked: 0, _ticking: 0,
       _nudge: () => document.visibilityState === "visible" && this._line.nudge(),
       _offline: () => this._line.state === "online" && this._line.lost(),
       _fit: () => this._panel.fit(),
@@ -1282,18 +1345,6 @@ class QuickbiteChat extends HTMLElement {
 
   _tell(name, detail = {}) {
     this.dispatchEvent(new CustomEvent(`quickbite:${name}`, { bubbles: true, composed: true, detail }));
-  }
-
-  _url() {
-    const url = new URL(this.getAttribute("endpoint") ?? "/ws/chat/", location.href);
-    url.protocol = url.protocol.replace("http", "ws");
-    return url.href;
-  }
-
-  _loginUrl() {
-    const url = new URL(this.getAttribute("login-url") ?? "/accounts/login/", location.href);
-    url.searchParams.set("next", location.pathname + location.search);
-    return url.href;
   }
 
   // -- what the customer does
@@ -1422,7 +1473,7 @@ class QuickbiteChat extends HTMLElement {
     this._max = frame.max_chars;
     this._wanted = null;
     this._loaded = true;
-    this._resumes.clear();
+    this._gaps.clear();
     const news = this._said.open(frame);
     this._outbox.restore(frame);
     this._customer = frame.customer;
@@ -1433,7 +1484,7 @@ class QuickbiteChat extends HTMLElement {
     }
     // An answer that went on streaming has not changed as a row: follow it again all the same.
     const { live } = this._said;
-    if (live && !(frame.messages ?? []).some((row) => row.id === live.id)) this._resume(live.id);
+    if (live && !(frame.messages ?? []).some((row) => row.id === live.id)) this._gaps.resume(live.id);
     if (this._queued !== null) this._flush();
   }
 
@@ -1455,7 +1506,7 @@ class QuickbiteChat extends HTMLElement {
 
   _take(row) {
     this._know(row);
-    if (!this._said.advance(row.revision)) this._catchUp();
+    if (!this._said.advance(row.revision)) this._gaps.catchUp();
   }
 
   _know(row) {
@@ -1469,27 +1520,8 @@ class QuickbiteChat extends HTMLElement {
   }
 
   _onToken(frame) {
-    if (this._said.token(frame) === "gap") this._resume(frame.message);
-    else this._resumes.delete(frame.message);
-  }
-
-  /** Something is missing in the text: from where it ends, once until that has been answered. */
-  _resume(message) {
-    const row = this._said.rows.get(message);
-    if (!row) return this._catchUp();
-    const now = performance.now();
-    if (now - (this._resumes.get(message) ?? -Infinity) < 2_000) return;
-    this._resumes.set(message, now);
-    this._line.send({ type: "resume", message, offset: row.end });
-  }
-
-  /** A change went past us: ask for what is newer than what we have, soon but not twice. */
-  _catchUp() {
-    if (this._catching) return;
-    this._catching = setTimeout(() => {
-      this._catching = 0;
-      this._line.send({ type: "sync", revision: this._said.revision });
-    }, 150);
+    if (this._said.token(frame) === "gap") this._gaps.resume(frame.message);
+    else this._gaps.closed(frame.message);
   }
 
   _onChanges({ revision, messages = [], engine }) {
@@ -1532,8 +1564,8 @@ class QuickbiteChat extends HTMLElement {
       this._line.refuse();
       this._loaded = true;
     }
-    if (code === "message_not_found" || code === "nothing_to_retry") this._catchUp();
-    if (message && this._resumes.has(message)) return;
+    if (code === "message_not_found" || code === "nothing_to_retry") this._gaps.catchUp();
+    if (this._gaps.asked(message)) return;
     this._warn(text || say("wentWrong"));
   }
 

@@ -9,6 +9,8 @@
  * page's --qb-* custom properties.
  */
 
+import { loginUrl, socketUrl } from "./addresses.js";
+import { Gaps } from "./gaps.js";
 import { Line } from "./line.js";
 import { dress } from "./look.js";
 import { memory } from "./memory.js";
@@ -29,7 +31,7 @@ class QuickbiteChat extends HTMLElement {
     dress(root);
     this._said = new Transcript();
     this._line = new Line({
-      url: () => this._url(),
+      url: () => socketUrl(this),
       hello: () => this._hello(),
       beat: () => ({ type: "sync", revision: this._said.revision }),
       waiting: () => this._engine != null && this._engine.state !== "ready",
@@ -48,13 +50,14 @@ class QuickbiteChat extends HTMLElement {
       choose: (choice) => this._choose(choice),
       older: () => this._older(),
       typed: (text) => this._typed(text),
-      loginUrl: () => this._loginUrl(),
+      loginUrl: () => loginUrl(this),
     });
+    this._gaps = new Gaps(this._said, this._line);
     this._outbox = new Outbox(this._said, this._panel);
     Object.assign(this, {
       _engine: null, _order: null, _customer: "", _max: 2000, _loaded: false, _notice: null,
-      _unread: 0, _wanted: null, _queued: null, _stopWish: false, _retrying: null, _resumes: new Map(),
-      _catching: 0, _frameAsked: 0, _ticking: 0,
+      _unread: 0, _wanted: null, _queued: null, _stopWish: false, _retrying: null,
+      _frameAsked: 0, _ticking: 0,
       _nudge: () => document.visibilityState === "visible" && this._line.nudge(),
       _offline: () => this._line.state === "online" && this._line.lost(),
       _fit: () => this._panel.fit(),
@@ -139,18 +142,6 @@ class QuickbiteChat extends HTMLElement {
 
   _tell(name, detail = {}) {
     this.dispatchEvent(new CustomEvent(`quickbite:${name}`, { bubbles: true, composed: true, detail }));
-  }
-
-  _url() {
-    const url = new URL(this.getAttribute("endpoint") ?? "/ws/chat/", location.href);
-    url.protocol = url.protocol.replace("http", "ws");
-    return url.href;
-  }
-
-  _loginUrl() {
-    const url = new URL(this.getAttribute("login-url") ?? "/accounts/login/", location.href);
-    url.searchParams.set("next", location.pathname + location.search);
-    return url.href;
   }
 
   // -- what the customer does
@@ -279,7 +270,7 @@ class QuickbiteChat extends HTMLElement {
     this._max = frame.max_chars;
     this._wanted = null;
     this._loaded = true;
-    this._resumes.clear();
+    this._gaps.clear();
     const news = this._said.open(frame);
     this._outbox.restore(frame);
     this._customer = frame.customer;
@@ -290,7 +281,7 @@ class QuickbiteChat extends HTMLElement {
     }
     // An answer that went on streaming has not changed as a row: follow it again all the same.
     const { live } = this._said;
-    if (live && !(frame.messages ?? []).some((row) => row.id === live.id)) this._resume(live.id);
+    if (live && !(frame.messages ?? []).some((row) => row.id === live.id)) this._gaps.resume(live.id);
     if (this._queued !== null) this._flush();
   }
 
@@ -312,7 +303,7 @@ class QuickbiteChat extends HTMLElement {
 
   _take(row) {
     this._know(row);
-    if (!this._said.advance(row.revision)) this._catchUp();
+    if (!this._said.advance(row.revision)) this._gaps.catchUp();
   }
 
   _know(row) {
@@ -326,27 +317,8 @@ class QuickbiteChat extends HTMLElement {
   }
 
   _onToken(frame) {
-    if (this._said.token(frame) === "gap") this._resume(frame.message);
-    else this._resumes.delete(frame.message);
-  }
-
-  /** Something is missing in the text: from where it ends, once until that has been answered. */
-  _resume(message) {
-    const row = this._said.rows.get(message);
-    if (!row) return this._catchUp();
-    const now = performance.now();
-    if (now - (this._resumes.get(message) ?? -Infinity) < 2_000) return;
-    this._resumes.set(message, now);
-    this._line.send({ type: "resume", message, offset: row.end });
-  }
-
-  /** A change went past us: ask for what is newer than what we have, soon but not twice. */
-  _catchUp() {
-    if (this._catching) return;
-    this._catching = setTimeout(() => {
-      this._catching = 0;
-      this._line.send({ type: "sync", revision: this._said.revision });
-    }, 150);
+    if (this._said.token(frame) === "gap") this._gaps.resume(frame.message);
+    else this._gaps.closed(frame.message);
   }
 
   _onChanges({ revision, messages = [], engine }) {
@@ -389,8 +361,8 @@ class QuickbiteChat extends HTMLElement {
       this._line.refuse();
       this._loaded = true;
     }
-    if (code === "message_not_found" || code === "nothing_to_retry") this._catchUp();
-    if (message && this._resumes.has(message)) return;
+    if (code === "message_not_found" || code === "nothing_to_retry") this._gaps.catchUp();
+    if (this._gaps.asked(message)) return;
     this._warn(text || say("wentWrong"));
   }
 
