@@ -41,14 +41,14 @@ def shipped() -> Iterator[Shipped]:
 
 @transaction.atomic
 def install_defaults() -> int:
-    """Make the shipped answers live where there is none at all; how many were written.
+    """Make the shipped answers live for each subject that has none, of any state; how many.
 
-    Answers of categories or sub-intents that the deployment does not have are left out.
+    Answers of categories or sub-intents that the deployment does not have are left out; they come
+    with the next migration after those. What staff have changed or retired stays as it is.
     """
-    if CachedAnswer.objects.exists():
-        return 0
     categories = {category.slug: category for category in Category.objects.all()}
     intents = {(row.category_id, row.slug): row for row in Intent.objects.all()}
+    known = set(CachedAnswer.objects.values_list("category", "intent"))
     answers, texts = [], []
     for entry in shipped():
         category = categories.get(entry.category)
@@ -56,6 +56,8 @@ def install_defaults() -> int:
             continue
         intent = intents.get((category.pk, entry.intent)) if entry.intent else None
         if entry.intent and intent is None:
+            continue
+        if (category.pk, intent.pk if intent else None) in known:
             continue
         answers.append(
             CachedAnswer(

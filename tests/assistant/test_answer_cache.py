@@ -279,6 +279,14 @@ def test_installing_again_changes_nothing(cache: AnswerCache) -> None:
     assert cached_answer_selectors.cache_version() == version
 
 
+def test_a_sub_intent_that_comes_later_brings_its_answers(cache: AnswerCache) -> None:
+    answers.install()
+    late = CachedAnswer.objects.filter(intent__slug="until_when")
+    late.update(state="draft", current=None)
+    late.delete()
+    assert install_defaults() == 2 == late.filter(state="live").count()
+
+
 # Two customers whose orders share nothing but the state.
 _MINE = {
     "number": "QB-7001", "restaurant": "Quill & Thyme", "riders": ["Ottoline", "Ulrich"],
