@@ -100,7 +100,7 @@ def _form(text: str) -> Iterable[str]:
         yield "The answer contains control characters."
     for tag in dict.fromkeys(tag[1] for tag in _TAG.finditer(text)):
         if tag not in placeholders.BY_NAME:
-            yield f"There is no placeholder “{tag}”{_did_you_mean(tag)}."
+            yield f"There is no placeholder “{tag}”{_did_you_mean(tag)}"
     rest = _TAG.sub(" ", text)
     for found in dict.fromkeys(match[0] for match in _SYNTAX.finditer(rest)):
         yield f"“{found[:60]}” is not possible: only placeholders such as {{{{ eta_time }}}} are."
@@ -112,7 +112,7 @@ def _form(text: str) -> Iterable[str]:
 
 def _did_you_mean(name: str) -> str:
     close = difflib.get_close_matches(name, placeholders.BY_NAME, n=1)
-    return f"; did you mean “{close[0]}”?" if close else ""
+    return f"; did you mean “{close[0]}”?" if close else "."
 
 
 def _personal(text: str) -> Iterable[str]:
