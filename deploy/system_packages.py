@@ -1,7 +1,6 @@
 """What the tests use beside Python: installed where that can be done, named where it cannot."""
 
 import ctypes
-import glob
 import os
 import shutil
 from collections.abc import Callable, Iterator
@@ -9,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from deploy import postgres
 from deploy.console import run_logged, say, step
 from deploy.layout import REPOSITORY, Options
 
@@ -41,12 +41,10 @@ PACKAGES = (
     ),
     SystemPackage(
         "postgresql",
-        lambda: bool(glob.glob("/usr/lib/postgresql/*/bin/postgres") or shutil.which("postgres")),
-        "tests on PostgreSQL are skipped",
+        lambda: postgres.programs() is not None,
+        "nothing is tested on PostgreSQL",
     ),
-    SystemPackage(
-        "chromium", _on_path("chromium", "chromium-browser"), "browser tests are skipped"
-    ),
+    SystemPackage("chromium", _on_path("chromium", "chromium-browser"), "the browser tests fail"),
     SystemPackage(
         "haproxy",
         lambda: bool(shutil.which("haproxy", path=os.environ.get("PATH", "") + ":/usr/sbin")),

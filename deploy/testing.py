@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from deploy import checks, environment, steps, system_packages
+from deploy import checks, environment, postgres, steps, system_packages
 from deploy.console import SetupProblem, say, step
 from deploy.layout import REPOSITORY, VENV, Options
 
@@ -46,16 +46,48 @@ ALL_CHECKS = (
 )
 
 
+#: What the tests on PostgreSQL are: everything that goes through the database, in a minute.
+ON_POSTGRES = (
+    "tests/flows",
+    "tests/orders/test_services.py",
+    "--deselect=tests/flows/test_question.py::test_an_idle_chat_answers_after_the_redis_time_out",
+    "-m=not slow and not engine",
+)
+
+
 def test(options: Options, *, slow: bool = False) -> int:
     options = prepare(options)
     if failed := run_checks(QUICK_CHECKS):
         raise SetupProblem(f"Not all checks passed ({', '.join(failed)}); the tests were not run.")
+    extra = shlex.split(os.environ.get("PYTEST_ARGS", ""))
+    status = 0
+    if not (slow or extra or "TEST_DATABASE_URL" in os.environ):
+        status = test_on_postgres()
     kinds = ["slow" if slow else "not slow"]
+    # Under this command nothing is skipped because it is missing: it fails.
+    required = ["simulated", "browser"]
     if options.engine == "simulated":
         kinds.append("not engine")
+    else:
+        required.append("engine")
     step("Running the tests")
-    extra = shlex.split(os.environ.get("PYTEST_ARGS", ""))
-    return _run(["pytest", "-m", " and ".join(kinds), *extra], {})
+    command = ["pytest", "-m", " and ".join(kinds), *extra]
+    # pytest's own summary stays the last word.
+    return _run(command, {"TESTS_REQUIRED": ",".join(required)}) or status
+
+
+def test_on_postgres() -> int:
+    """The exit status of the short run on PostgreSQL; 0 where no server is installed."""
+    if postgres.programs() is None:
+        say("    PostgreSQL is not installed: nothing is tested on it.")
+        return 0
+    step("Running the tests of questions and orders on PostgreSQL")
+    try:
+        with postgres.server() as url:
+            return _run(["pytest", *ON_POSTGRES], {"TEST_DATABASE_URL": url})
+    except SetupProblem as problem:
+        say(str(problem))
+        return 1
 
 
 def lint(options: Options) -> int:

@@ -1,31 +1,24 @@
 """The real engine's test model, and the processes that an engine leaves behind or does not."""
 
 import importlib.util
-import os
 import time
 from pathlib import Path
 
-import pytest
-
 from inference.errors import ModelNotPrepared
 from inference.model_store import resolve
+from tests.services import unavailable
 
 MODEL = "smollm2-135m-instruct"
 
 
 def engine_model() -> Path:
-    """The test model's folder; skips where the real engine cannot run, and fails in CI then."""
-    missing = None
+    """The test model's folder; without it the test is skipped, or fails where it had to run."""
     if importlib.util.find_spec("vllm") is None:
-        missing = "vLLM is not installed"
-    else:
-        try:
-            return resolve(MODEL)
-        except ModelNotPrepared as error:
-            missing = str(error)
-    if os.environ.get("CI"):
-        pytest.fail(missing)
-    pytest.skip(missing)
+        unavailable("engine", "vLLM is not installed")
+    try:
+        return resolve(MODEL)
+    except ModelNotPrepared as error:
+        unavailable("engine", str(error))
 
 
 def descendants(pid: int) -> dict[int, str]:

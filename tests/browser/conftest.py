@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from playwright.sync_api import Browser, BrowserContext, expect, sync_playwright
 
 from tests.browser.chat import Chat
 from tests.browser.live import LiveSite
+from tests.services import unavailable
 
 _FLAGS = (
     "--no-sandbox",
@@ -38,15 +40,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSite]:
 def browser() -> Iterator[Browser]:
     expect.set_options(timeout=15_000)
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=_chromium(), args=list(_FLAGS))
+        program = _chromium() or playwright.chromium.executable_path
+        if not Path(program).exists():
+            unavailable("browser", "Chromium is not installed")
+        chromium = playwright.chromium.launch(executable_path=program, args=list(_FLAGS))
         yield chromium
         chromium.close()
 
 
 def _chromium() -> str | None:
-    """Debian's Chromium where it is installed, else the one that Playwright has downloaded."""
-    found = Path("/usr/bin/chromium")
-    return str(found) if found.exists() else None
+    """The system's Chromium; without one the browser that Playwright has downloaded is used."""
+    return shutil.which("chromium") or shutil.which("chromium-browser")
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from inference.errors import ModelNotPrepared
 from inference.model_store import resolve
 from inference.tokenizer import ChatMessage, ChatTokenizer, Detokenizer, load_tokenizer
+from tests.services import MODEL_KINDS, unavailable
 
 MODELS = ("simulated", "smollm2-135m-instruct", "qwen2.5-coder-0.5b-instruct")
 
@@ -34,7 +35,7 @@ def tokenizer_of(name: str) -> ChatTokenizer:
     try:
         return load_tokenizer(resolve(name))
     except ModelNotPrepared as error:
-        pytest.skip(str(error))
+        unavailable(MODEL_KINDS[name], str(error))
 
 
 @pytest.fixture(params=MODELS)
