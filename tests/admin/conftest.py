@@ -1,6 +1,6 @@
 """A site with the demo's data, its two members of staff, and a chat that has been answered."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import User
 from django.core.management import call_command
-from django.test import Client
+from django.db import transaction
+from django.test import Client, override_settings
 from django.utils import timezone
+from pytest_django import DjangoDbBlocker
 
 from assistant import prompts
 from assistant.models import Conversation, Message
@@ -29,11 +31,23 @@ class Exchange:
     run: Generation
 
 
-@pytest.fixture
-def demo(db: Any, tokenizer: ChatTokenizer, settings: Any) -> None:
+@pytest.fixture(scope="package")
+def loaded(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker, tokenizer: ChatTokenizer
+) -> Iterator[None]:
+    """The demo's data, loaded once, inside a transaction around these tests' own."""
     # Nobody signs in with a password here, and a safe hash takes longer than all the rest.
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-    call_command("load_demo", verbosity=0)
+    quick = {"PASSWORD_HASHERS": ["django.contrib.auth.hashers.MD5PasswordHasher"]}
+    with django_db_blocker.unblock(), transaction.atomic():
+        with override_settings(**quick):
+            call_command("load_demo", verbosity=0)
+        yield
+        transaction.set_rollback(True)
+
+
+@pytest.fixture
+def demo(loaded: None, db: Any) -> None:
+    """A site with the demo's data; what a test changes there is undone."""
 
 
 def _signed_in(name: str) -> Client:

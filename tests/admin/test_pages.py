@@ -72,9 +72,10 @@ def test_every_model_has_pages(admin: Client, full: None, model: type[Model]) ->
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 def test_every_filter_column_and_search_works(
-    admin: Client, full: None, model: type[Model]
+    admin: Client, full: None, model: type[Model], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = django_admin.site.get_model_admin(model)
+    monkeypatch.setattr(found, "list_per_page", 5)  # long lists are opened elsewhere
     page = body(admin, url(model), all="1") if model.__name__ == "SystemText" else ""
     for link in set(re.findall(r'href="(\?[^"]+)"', page or body(admin, url(model)))):
         body(admin, url(model) + link.replace("&amp;", "&"))
