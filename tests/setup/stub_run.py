@@ -21,8 +21,8 @@ def run(port: str, var: str, web: str) -> int:
     this = [sys.executable, "-m", "tests.setup.stub_run"]
     programs = [
         redis,
-        Process("web", "the web server", [*this, web, port], stop_s=3),
-        Process("worker", "the background worker", [*this, "stubborn"], stop_s=3),
+        Process("web", "the web server", [*this, web, port], stop_s=1),
+        Process("worker", "the background worker", [*this, "stubborn"], stop_s=1),
     ]
     processes.processes = lambda options: programs
     try:

@@ -93,7 +93,9 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
     runs: list[Run] = []
 
     def start(web: str = "healthy", *, under_make: bool = False) -> Run:
-        runs.append(Run(tmp_path / "var", web, under_make=under_make))
+        folder = tmp_path / str(len(runs))
+        folder.mkdir()
+        runs.append(Run(folder / "var", web, under_make=under_make))
         return runs[-1]
 
     yield start
@@ -104,48 +106,53 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Run]]:
         run.process.wait()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
-def test_a_stop_signal_ends_every_process(start: Callable[..., Run], number: int) -> None:
-    run = start()
-    run.wait_until_ready()
+# Most of a run's start and end is waiting: runs that are ended in several ways wait together.
 
-    run.process.send_signal(number)
 
-    assert run.process.wait(timeout=20) == 0
-    assert run.members() == []
-    assert run.text().endswith("Stopping everything …\nStopped.\n")
+def started(start: Callable[..., Run], number: int, **more: bool) -> list[Run]:
+    runs = [start(**more) for _ in range(number)]
+    for run in runs:
+        run.wait_until_ready()
+    return runs
+
+
+def test_a_stop_signal_ends_every_process(start: Callable[..., Run]) -> None:
+    numbers = (signal.SIGINT, signal.SIGHUP)
+    runs = started(start, len(numbers))
+
+    for run, number in zip(runs, numbers, strict=True):
+        run.process.send_signal(number)
+
+    for run in runs:
+        assert run.process.wait(timeout=20) == 0
+        assert run.members() == []
+        assert run.text().endswith("Stopping everything …\nStopped.\n")
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_a_signal_to_make_alone_ends_every_process(
-    start: Callable[..., Run], tmp_path: Path, number: int
-) -> None:
+def test_a_signal_to_make_alone_ends_every_process(start: Callable[..., Run]) -> None:
     """Ctrl-C reaches the whole group; a script that runs `make run` signals make alone."""
-    run = start(under_make=True)
-    run.wait_until_ready()
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGKILL)
+    runs = started(start, len(numbers), under_make=True)
 
-    run.process.send_signal(number)
+    for run, number in zip(runs, numbers, strict=True):
+        run.process.send_signal(number)
 
-    assert run.process.wait(timeout=20) == -number
-    wait_for(lambda: run.members() == [], run.members)
-    wait_for(lambda: run.text().endswith("Stopping everything …\nStopped.\n"), run.text)
+    for run, number in zip(runs, numbers, strict=True):
+        assert run.process.wait(timeout=20) == -number
+        wait_for(lambda run=run: run.members() == [], run.members)
+        wait_for(lambda run=run: run.text().endswith("everything …\nStopped.\n"), run.text)
 
 
-@pytest.mark.parametrize("victim", ["make run itself", "supervisor"])
-def test_nothing_is_left_when_a_process_in_charge_is_killed(
-    start: Callable[..., Run], victim: str
-) -> None:
-    run = start()
-    run.wait_until_ready()
+def test_nothing_is_left_when_a_process_in_charge_is_killed(start: Callable[..., Run]) -> None:
+    itself, supervisors = started(start, 2)
 
-    if victim == "supervisor":
-        os.kill(int((run.options.runtime / "supervisord.pid").read_text()), signal.SIGKILL)
-    else:
-        run.process.kill()
+    os.kill(int((supervisors.options.runtime / "supervisord.pid").read_text()), signal.SIGKILL)
+    itself.process.kill()
 
-    run.process.wait(timeout=20)
-    wait_for(lambda: run.members() == [], run.members)
+    for run in (itself, supervisors):
+        run.process.wait(timeout=20)
+        wait_for(lambda run=run: run.members() == [], run.members)
 
 
 def test_a_dead_process_is_started_again(start: Callable[..., Run]) -> None:
