@@ -1,4 +1,7 @@
-"""``run_engine_host`` as a process of its own with the real engine: its answers and its ends."""
+"""``run_engine_host`` as a process of its own with the real engine: its answers and its ends.
+
+The first two tests share a host; the second of them drains it.
+"""
 
 import asyncio
 import os
@@ -8,14 +11,22 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 
+from assistant.db import in_db
+from assistant.models import Message
+from assistant.prompts import job_for
 from inference.journal import read
 from inference.messages import Job, Outcome, Sampling
 from inference.model_store import fingerprint
+from inference.models import Generation
 from inference.store import JobStore
-from inference.tokenizer import ChatMessage, load_tokenizer
+from inference.tokenizer import ChatMessage, ChatTokenizer, load_tokenizer
+from orders.models import Customer
+from tests.chats import socket
 from tests.engines import MODEL, descendants, engine_core, engine_model, wait_until_gone
 from tests.inference.hosts import watch
 from tests.settings import REDIS_SOCKET, ROOT, VAR
@@ -82,32 +93,93 @@ async def has_begun(store: JobStore, answer_id: str) -> None:
             await asyncio.sleep(0.02)
 
 
-async def test_a_host_answers_and_a_sigterm_drains_it(store: JobStore) -> None:
-    tokenizer = load_tokenizer(engine_model())
-    with engine_host("drained") as process:
-        await is_ready(store, process, "drained")
-        await ask(store, "a")
-        shown, transcript = await watch(store, "a")
-        assert transcript.end is not None
-        assert (transcript.end.outcome, transcript.end.host) == (Outcome.DONE, "drained")
-        assert shown == tokenizer.decode(tokenizer.whole(transcript.ids))
-        assert any(character.isalpha() for character in shown)
-        end = transcript.end
-        assert end.created_us < end.claimed_us < end.first_token_us < end.finished_us
+@pytest.fixture(scope="module")
+def shared(redis_socket: Path) -> Iterator[subprocess.Popen[str]]:
+    with engine_host("shared") as process:
+        yield process
 
-        children = set(descendants(process.pid))
-        assert children
-        await ask(store, "b", tokens=40, least=40)
-        await has_begun(store, "b")
-        process.terminate()
-        _, transcript = await watch(store, "b")
-        assert transcript.end is not None
-        assert transcript.end.usage.output_tokens == 40  # what ran was finished
-        _, errors = await asyncio.to_thread(process.communicate, None, 30)
-        assert process.returncode == 0, errors
-        assert not wait_until_gone(children, 1)
-        assert "Traceback" not in errors
-        assert await store.living_hosts() == []
+
+@pytest.fixture
+def real_engine(settings: Any) -> ChatTokenizer:
+    """This process is a web server of the real engine's model."""
+    settings.ENGINE, settings.QUICKBITE_MODEL = "vllm", MODEL
+    return load_tokenizer(engine_model())
+
+
+def kept(answer_id: str) -> tuple[Message, Generation, Job]:
+    """What the database holds of an answer, and the job that it was."""
+    row = Message.objects.select_related("answer_to", "prompt", "conversation").get(
+        public_id=answer_id
+    )
+    return row, Generation.objects.get(answer_id=row.public_id), job_for(row)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_a_chat_is_answered_by_the_real_engine(
+    shared: subprocess.Popen[str], real_engine: ChatTokenizer, maya: Customer, store: JobStore
+) -> None:
+    await is_ready(store, shared, "shared")
+    async with socket(maya) as chat:
+        ready = await chat.open()
+        assert ready["engine"] == {"state": "ready", "simulated": False}
+        prompts, texts = [], []
+        for question in ("Where is my order?", "And who is bringing it?"):
+            ack = await chat.ask(question)
+            assert ack["type"] == "ack", ack
+            answer = await chat.end_of(ack["answer"]["id"], timeout=60)
+            assert (answer["status"], answer["source"]) == ("complete", "model")
+            # Words, in more than one piece, and the pieces make the row's text.
+            pieces = [
+                f for f in chat.frames if f["type"] == "token" and f["message"] == answer["id"]
+            ]
+            assert len(pieces) > 1
+            assert chat.shown[answer["id"]].strip() == answer["text"]
+            assert any(character.isalpha() for character in answer["text"])
+            row, run, job = await in_db(kept)(answer["id"])
+            assert (row.status, row.text) == ("complete", answer["text"])
+            assert (run.outcome, run.host, run.model) == ("done", "shared", MODEL)
+            assert 0 < run.output_tokens <= job.sampling.max_tokens
+            assert run.started_at < run.first_token_at < run.finished_at
+            # The engine was given this prompt and no other.
+            assert run.prompt_tokens == len(job.prompt_ids)
+            prompts.append(real_engine.decode(job.prompt_ids))
+            texts.append(answer["text"])
+    first, second = prompts
+    assert "Bella Napoli" in first
+    assert "And who is bringing it?" not in first
+    # The second prompt holds the first question and its answer.
+    said, asked = second.rindex("Where is my order?"), second.index("And who is bringing it?")
+    assert said < second.index(texts[0][:40], said) < asked
+
+
+async def test_a_host_answers_and_a_sigterm_drains_it(
+    shared: subprocess.Popen[str], store: JobStore
+) -> None:
+    process = shared
+    tokenizer = load_tokenizer(engine_model())
+    await is_ready(store, process, "shared")
+    await ask(store, "a")
+    shown, transcript = await watch(store, "a")
+    assert transcript.end is not None
+    assert (transcript.end.outcome, transcript.end.host) == (Outcome.DONE, "shared")
+    assert shown == tokenizer.decode(tokenizer.whole(transcript.ids))
+    assert any(character.isalpha() for character in shown)
+    end = transcript.end
+    assert end.created_us < end.claimed_us < end.first_token_us < end.finished_us
+
+    children = set(descendants(process.pid))
+    assert children
+    await ask(store, "b", tokens=40, least=40)
+    await has_begun(store, "b")
+    process.terminate()
+    _, transcript = await watch(store, "b")
+    assert transcript.end is not None
+    assert transcript.end.usage.output_tokens == 40  # what ran was finished
+    _, errors = await asyncio.to_thread(process.communicate, None, 30)
+    assert process.returncode == 0, errors
+    assert not wait_until_gone(children, 1)
+    assert "Traceback" not in errors
+    assert await store.living_hosts() == []
 
 
 async def test_a_killed_host_leaves_no_engine_behind(store: JobStore) -> None:
