@@ -289,7 +289,7 @@ HELD_OUT: dict[str, tuple[str, ...]] = {
     "stage": (
         "Where is my order?",
         "What stage is my order at?",
-        "any update?",
+        "anything new?",
         "Hello, could you please look up how my order is doing?",
         "wheres my fod",
         "Is it being cooked or is it already on the road?",
@@ -335,7 +335,7 @@ HELD_OUT: dict[str, tuple[str, ...]] = {
     "contact": ("How do I get in touch with my rider?", "phone the rider, how?"),
     "refund": (
         "What about my refund?",
-        "refund status",
+        "state of the refund",
         "Can you refund me now?",
     ),
     "allergens": (

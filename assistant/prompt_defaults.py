@@ -7,9 +7,9 @@ order is none of the demo's, so that a word of theirs in an answer gives itself 
 
 SYSTEM = """\
 You are the support assistant of QuickBite, a food delivery service, and you talk to the customer. \
-Answer the question with the facts given below it, in one or two short, friendly sentences. Repeat \
-the facts that answer the question exactly and leave the others out. Say "your order", never "my \
-order". If the facts do not answer the question, say that you do not know and offer a colleague."""
+Answer each question in one or two short sentences: quote the facts that stand below it and fit, \
+word for word, and leave the others out. Never repeat the question. Say "your order", never "my \
+order". If the facts do not answer it, say that you do not know and offer a colleague."""
 
 POLICIES_HEADING = "Rules of the house:"
 
@@ -35,6 +35,8 @@ NOT_KNOWN = "I am sorry, I do not know that. A colleague can help you: just ask 
 REFUNDS = "A colleague decides about refunds: just ask for one."
 
 _PENDING = "Your order QB-77 from Harvest Table is being prepared: the kitchen is working on it."
+# No minutes in an example: the model put them behind other orders' times.
+_NO_ESTIMATE = "There is no estimate of the time of arrival yet."
 _NO_CANCELLING = (
     "The order cannot be cancelled any more because the kitchen has already started preparing it."
 )
@@ -46,8 +48,13 @@ _ADDRESS = (
 EXAMPLES: tuple[tuple[str, str, str], ...] = (
     (
         "Is my food on its way?",
-        f"- {_PENDING}\n- Your order should arrive at 1:13 PM, in about 53 minutes.",
-        f"{_PENDING} It should arrive at 1:13 PM, in about 53 minutes.",
+        f"- {_PENDING}\n- {_NO_ESTIMATE}",
+        f"{_PENDING} {_NO_ESTIMATE}",
+    ),
+    (
+        "how much longer",
+        "- Your order was delivered at 11:11 AM.",
+        "Your order was delivered at 11:11 AM.",
     ),
     ("can i still cancel?", f"- {_NO_CANCELLING}", _NO_CANCELLING),
     (
@@ -68,7 +75,8 @@ EXAMPLES: tuple[tuple[str, str, str], ...] = (
 )
 
 #: The customer's turn. What the question is not about stands before it, where there is any.
-USER_TURN = "Question: {question}\n\nFacts to answer with:\n{facts}"
+#: Without the last word the model now and then says the question again.
+USER_TURN = "Question: {question}\n\nFacts to answer with:\n{facts}\n\nAnswer:"
 BACKGROUND = "Other facts about the order:\n{facts}\n\n"
 
 NO_ORDER = "You have no order yet."

@@ -12,13 +12,14 @@ from functools import lru_cache
 #: Words by topic, as patterns over the question in lower case with its spelling mended.
 _WORDS: dict[str, tuple[str, ...]] = {
     "stage": (
-        r"status|stage|update|progress|\btrack|news|happen(?:ed|ing|s)\b|going on|taking place",
-        r"state of|how far|already|ready|order (?:is )?doing|on (?:the|its|it'?s) (?:road|way)",
+        r"status|stage|update|progress|\btrack|news|anything new|happen(?:ed|ing|s)\b|going on",
+        r"taking place|state of|how far|already|ready|order (?:is )?doing",
+        r"on (?:the|its|it'?s) (?:road|way)",
         r"en route|transit|pick(?:ed|s)?\b.*\bup\b|collected|being (?:cooked|made|prepared)",
         r"still (?:in|at|being|cooking|preparing)|deliver(?:ed|y) yet|been delivered",
         r"out for delivery|dispatch|shipped|sent out|whereabouts|start(?:ed)?\b|accept",
-        r"confirmed|received|begun|finished|\bdone\b|\bleft\b|\bcoming\b(?! from)|situation|nearly here",
-        r"look(?:s|ing)? like|placed|gone through|go through",
+        r"confirmed|received|begun|finished|\bdone\b|\bleft\b|\bcoming\b(?! from)|situation",
+        r"nearly here|look(?:s|ing)? like|placed|gone through|go through",
         r"where(?:'?s| is| are|s)?\b(?!.*\b(?:from|made)\b)",
     ),
     "eta": (

@@ -55,7 +55,7 @@ def ask(
 
 def near(turn: str) -> list[str]:
     """The facts that stand behind the question."""
-    return turn.split("Facts to answer with:\n")[1].split("\n")
+    return turn.split("Facts to answer with:\n")[1].split("\n\n")[0].split("\n")
 
 
 # ---- the beginning -------------------------------------------------------------------------------
@@ -101,6 +101,7 @@ def test_the_examples_hold_no_word_of_the_demo() -> None:
     names += [dish for kitchen in RESTAURANTS for dish, _ in kitchen.menu]
     shown = " ".join(" ".join(example) for example in prompt_defaults.EXAMPLES)
     assert [name for name in names if name in shown] == []
+    assert "minutes" not in shown
 
 
 # ---- the history ---------------------------------------------------------------------------------
