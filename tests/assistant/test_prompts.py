@@ -14,6 +14,7 @@ from inference.tokenizer import ChatTokenizer, load_tokenizer
 from orders.facts import facts_of
 from orders.models import Customer
 from tests.orders.builders import NOW, a_customer, an_order, order_in_memory
+from tests.services import MODEL_KINDS, unavailable
 
 PREFIX = Prefix(
     prompt_defaults.SYSTEM,
@@ -80,7 +81,7 @@ def test_the_beginning_is_the_same_for_every_customer(tokenizer: ChatTokenizer) 
 def test_the_defaults_fit_into_the_budget(model: str) -> None:
     folder = Path(django_settings.VAR_DIR) / "models" / model
     if not folder.is_dir():
-        pytest.skip(f"{model} is not prepared")
+        unavailable(MODEL_KINDS[model], f"{model} is not prepared")
     assert PREFIX.tokens(load_tokenizer(folder)) <= django_settings.ASSISTANT_PREFIX_TOKEN_BUDGET
 
 
