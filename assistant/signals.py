@@ -6,7 +6,13 @@ from asgiref.sync import async_to_sync
 from django.db.models.signals import post_delete, post_migrate, post_save
 from django.dispatch import receiver
 
-from assistant import cached_answer_defaults, cached_answers, events, prompts
+from assistant import (
+    cached_answer_defaults,
+    cached_answers,
+    events,
+    prompts,
+    understanding_defaults,
+)
 from assistant.models import CachedAnswer, Category, Intent
 from orders.signals import order_changed
 
@@ -27,6 +33,7 @@ def install_prompt(sender: Any, **kwargs: Any) -> None:
 def install_answers(sender: Any, **kwargs: Any) -> None:
     """After the categories, which they hang on."""
     if sender.name == "assistant":
+        understanding_defaults.install_categories()
         cached_answer_defaults.install_defaults()
 
 
