@@ -33,6 +33,16 @@ def ask_which(orders: tuple[OrderBrief, ...]) -> Reply:
     )
 
 
+def fixed(text: str, category: str) -> Reply:
+    """A category's fixed words; a person is offered with them."""
+    return Reply(source=Message.Source.SYSTEM, text=text, category=category, offered=True)
+
+
+def from_cache(text: str, category: str) -> Reply:
+    """An answer that staff wrote, filled with this order's facts."""
+    return Reply(source=Message.Source.CACHE, text=text, category=category)
+
+
 def by_model(version: PromptVersion | None, category: str = "") -> Reply:
     """The model is to write it."""
     return Reply(

@@ -11,12 +11,19 @@ from assistant import answers, conversations, events, prompts, replies
 from assistant.conversations import Question, Seen, Turn
 from assistant.db import in_db
 from assistant.models import Conversation, Message
+from assistant.prepared import prepared
 from assistant.replies import Reply
 from assistant.text import clean_question
+from assistant.understanding import understand
 from inference.errors import ModelNotPrepared
 from orders.models import Customer
 
 logger = logging.getLogger(__name__)
+
+#: Categories whose questions make sense whichever order is meant.
+_ABOUT_NO_ORDER = frozenset(
+    {"greeting_thanks", "account_help", "promo_code", "human_agent", "allergy_question"}
+)
 
 Taken = Callable[[Turn], Awaitable[None]]
 
@@ -44,30 +51,6 @@ async def take_turn(question: Question, taken: Taken) -> Turn:
     return turn
 
 
-def _begin(question: Question) -> Turn:
-    seen = conversations.look(question)
-    if seen.known:
-        return seen.known
-    reply = None if seen.held else _reply(question, seen)
-    return conversations.keep(question, seen, reply)
-
-
-def _begin_again(customer: Customer, conversation: Conversation, answer_id: str) -> Turn:
-    asked, question, seen = conversations.look_again(customer, conversation, answer_id)
-    return conversations.keep_retry(asked, seen, _reply(question, seen))
-
-
-def _reply(question: Question, seen: Seen) -> Reply:
-    """What can be said at once is; the rest is the model's."""
-    if seen.nobodys_order:
-        return replies.said(
-            "I can't find an order with this number among yours. Could you check it?"
-        )
-    if seen.which:
-        return replies.ask_which(seen.which)
-    return replies.by_model(prompts.version_in_force())
-
-
 async def take_retry(
     customer: Customer, conversation: Conversation, answer_id: str, taken: Taken
 ) -> Turn:
@@ -90,6 +73,36 @@ def _checked(question: Question) -> Question:
         # The question is worth keeping all the same; its answer will say that nobody is there.
         logger.error("no tokenizer: %s", error)
     return replace(question, text=text)
+
+
+def _begin(question: Question) -> Turn:
+    seen = conversations.look(question)
+    if seen.known:
+        return seen.known
+    reply = None if seen.held else _reply(question, seen)
+    return conversations.keep(question, seen, reply)
+
+
+def _begin_again(customer: Customer, conversation: Conversation, answer_id: str) -> Turn:
+    asked, question, seen = conversations.look_again(customer, conversation, answer_id)
+    return conversations.keep_retry(asked, seen, _reply(question, seen))
+
+
+def _reply(question: Question, seen: Seen) -> Reply:
+    """What can be said at once is; the rest is the model's."""
+    if seen.nobodys_order:
+        return replies.said(
+            "I can't find an order with this number among yours. Could you check it?"
+        )
+    meaning = understand(question.text)
+    orderless = meaning.category in _ABOUT_NO_ORDER
+    if seen.which and not (meaning.sure and orderless):
+        return replies.ask_which(seen.which)
+    if not question.no_cache:
+        language = seen.facts.language if seen.facts else question.customer.language
+        if ready := prepared(meaning, seen.facts, language):
+            return ready
+    return replies.by_model(prompts.version_in_force(), meaning.category)
 
 
 async def _answer_with_model(answer: Message) -> None:

@@ -24,6 +24,8 @@ def prepare_data(options: Options) -> None:
     if os.environ.get("DEBUG", "true").lower() in {"0", "false", "no", "off"}:
         manage(options, "collectstatic", "--no-input", "--verbosity", "0")
     manage(options, "load_demo")
+    step("Preparing the understanding of questions")
+    manage(options, "prepare_understanding")
 
 
 def manage(options: Options, *arguments: str) -> None:
