@@ -86,14 +86,18 @@ class Head:
         mean = (self.categories.probabilities(vectors) + softmax(self.machine.scores(vectors))) / 2
         return mean.astype(np.float32)
 
-    def intent(self, category: str, vector: Array, *, at_least: float = 0.5) -> str:
-        """The sub-intent, or "" where none is likely enough: then the category's answer fits."""
+    def intent(self, category: str, vector: Array) -> str:
+        """The sub-intent, or "" where none is likely enough: then the category's answer fits.
+
+        A category without questions of a general kind has no such answer, so less will do there.
+        """
         model = self.intents.get(category)
         if model is None:
             return ""
         probabilities = model.probabilities(vector[None])[0]
         best = int(probabilities.argmax())
-        return model.classes[best] if probabilities[best] >= at_least else ""
+        enough = 0.5 if "" in model.classes else 0.35
+        return model.classes[best] if probabilities[best] >= enough else ""
 
 
 def softmax(scores: Array) -> Array:
