@@ -161,7 +161,7 @@ def test_one_questions_trouble_is_its_own(tmp_path: Path) -> None:
 
 def test_where_nobody_answers_at_all_the_command_fails(tmp_path: Path) -> None:
     a_customer("maya")
-    with pytest.raises(CommandError, match="Is it running"):
+    with pytest.raises(CommandError, match="Is it running there"):
         ask_file(questions(tmp_path, {"text": "a"}, {"text": "b"}), "http://127.0.0.1:9")
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from channels.testing import WebsocketCommunicator
 from django.contrib.sessions.models import Session
 from django.db import OperationalError
 from django.utils import timezone
@@ -16,6 +17,7 @@ from assistant.tasks import sweep
 from inference.host import EngineHost
 from inference.tokenizer import ChatTokenizer
 from orders.models import Customer
+from quickbite_support.asgi import application
 from tests.chats import Chat, running_host, socket
 from tests.orders.builders import a_customer, an_order
 
@@ -309,3 +311,12 @@ async def test_what_is_said_is_stored_as_it_was_said(chat: Chat, host: EngineHos
     # Nor is it anything else on the next page that shows it.
     ready = await chat.open()
     assert ready["messages"][0]["text"] == said
+
+
+async def test_a_socket_to_nowhere_is_refused(maya: Customer, store: Any) -> None:
+    for path in ("/ws/other/", "/", "/ws/chat/more"):
+        communicator = WebsocketCommunicator(
+            application, path, headers=[(b"origin", b"http://localhost")]
+        )
+        connected, _ = await communicator.connect()
+        assert not connected

@@ -30,7 +30,7 @@ def test_what_must_be_above_zero(settings: Settings, name: str, value: int) -> N
     ("name", "value", "expected"),
     [
         ("ENGINE", "llama", "inference.E002"),
-        ("INFERENCE_FIRST_TOKEN_DEADLINE_S", 91.0, "inference.E003"),
+        ("INFERENCE_FIRST_TOKEN_DEADLINE_S", 121.0, "inference.E003"),
         ("ENGINE_GPU_MEMORY_UTILIZATION", 0.0, "inference.E004"),
         ("ENGINE_GPU_MEMORY_UTILIZATION", 1.5, "inference.E004"),
         ("ENGINE_SCHEDULING_POLICY", "lifo", "inference.E005"),

@@ -183,7 +183,9 @@ def _json(result: dict[str, Any]) -> str:
 
 
 def _no_answer(url: str, why: str) -> CommandError:
-    return CommandError(f"No answer from {url}: {why}. Is it running (make run)?")
+    return CommandError(
+        f"No answer from {url}: {why}. Is it running there (make run)? --url names another address."
+    )
 
 
 def _shown(answer: Answer) -> dict[str, Any]:

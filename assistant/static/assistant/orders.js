@@ -25,8 +25,11 @@
     request.open("GET", location.pathname);
     request.responseType = "document";
     request.onload = () => {
-      const fresh = request.response?.getElementById("orders"); // none: signed out, or trouble
+      const fresh = request.response?.getElementById("orders");
       const shown = document.getElementById("orders");
+      // Signed out, or somebody else by now: nothing of the one before stays on the screen.
+      const away = request.status === 200 && fresh?.dataset.user !== shown.dataset.user;
+      if (away) return location.reload();
       if (!fresh || fresh.isEqualNode(shown)) return;
       const focused = shown.contains(document.activeElement) && document.activeElement.dataset.order;
       shown.replaceWith(fresh);
