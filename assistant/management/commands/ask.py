@@ -71,6 +71,8 @@ class Command(BaseCommand):
                 asyncio.run(self._ask_one(options))
         except UnknownCustomer as error:
             raise CommandError(f"There is no customer {str(error)!r}.") from error
+        except BrokenPipeError:
+            raise  # whoever read our output has gone (`ask … | head`); the server is not to blame
         except (OSError, websockets.WebSocketException) as error:  # TimeoutError is an OSError
             raise _no_answer(options["url"], str(error) or type(error).__name__) from error
 
